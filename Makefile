@@ -53,7 +53,7 @@ check-deploy: $(VENV)/.installed ## the Dockerfiles and the compose file, withou
 	tests/compose/config.sh
 
 lock: ## the files of hashes out of constraints.txt (needs the network and uv)
-	for each in 'requirements.lock edge cloud model dev' 'deploy/docker/edge.lock edge openvino otel mcp' 'deploy/docker/cloud.lock cloud otel postgres' \
+	for each in 'requirements.lock edge cloud model dev' 'deploy/docker/edge.lock edge languages ocr s3 openvino otel mcp' 'deploy/docker/cloud.lock cloud otel postgres' \
 	    'deploy/docker/model.lock model'; do set -- $$each; file=$$1; shift; \
 	    grep -v '^torch==' constraints.txt >$$file.in && { echo '# Hashes of every file that the index has of these versions, for Pythons 3.11 to 3.13.' \
 	        'Made by `make lock`; torch is in constraints.txt alone.'; \

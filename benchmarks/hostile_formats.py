@@ -23,18 +23,20 @@ PACKED = {
     ".xlsx": "xl/workbook.xml",
     ".pptx": "ppt/slides/slide1.xml",
     ".odp": "content.xml",
+    ".ods": "content.xml",
     ".odt": "content.xml",
     ".epub": "OEBPS/c.xhtml",
 }
 BOMB_BYTES = 150_000_000
 DEEP = 100_000
-PICTURES = (".png", ".jpg", ".tiff", ".msg")
+PICTURES = (".png", ".jpg", ".tiff")
 LAUGHS = b'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "ha">' + b"".join(
     b'<!ENTITY %c "%s">' % (97 + n, b"&%c;" % (96 + n) * 10) for n in range(1, 12)
 )
 OLE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-OFFICE = 'xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0" xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"'
-DRAWING = 'xmlns:draw="urn:oasis:names:tc:opendocument:xmlns:drawing:1.0"'
+NAMESPACES = " ".join(f'xmlns:{name}="urn:oasis:names:tc:opendocument:xmlns:{path}:1.0"' for name, path in (
+    ("office", "office"), ("text", "text"), ("table", "table"), ("draw", "drawing")
+))  # fmt: skip
 CONTAINER = (
     '<container xmlns="urn:oasis:names:tc:opendocument:xmlns:container">'
     '<rootfiles><rootfile full-path="OEBPS/p.opf"/></rootfiles></container>'
@@ -52,17 +54,16 @@ def good() -> dict[str, bytes]:
     book.active.append(["Pump", "Lot"])
     book.active.append(["P-7", "L-22"])
     show.slides.add_slide(show.slide_layouts[5]).shapes.title.text = "Pumps"
-    body = "<office:body><office:text><text:p>The pump is old.</text:p></office:text></office:body>"
-    text = f"<office:document-content {OFFICE}>{body}</office:document-content>"
-    slide = "<office:body><draw:page><draw:frame><text:p>The pump is old.</text:p></draw:frame></draw:page></office:body>"
-    deck = f"<office:document-content {OFFICE} {DRAWING}>{slide}</office:document-content>"
+    said = "<text:p>The pump is old.</text:p>"
+    cells = "".join(f"<table:table-cell><text:p>{word}</text:p></table:table-cell>" for word in ("P-7", "L-22"))
     people = ("Anna", "anna@example.org"), [("Bo", "bo@example.org")]
     return {
         ".docx": _saved(word.save),
         ".xlsx": _saved(book.save),
         ".pptx": _saved(show.save),
-        ".odp": zipped({"mimetype": b"application/vnd.oasis.opendocument.presentation", "content.xml": deck.encode()}),
-        ".odt": zipped({"mimetype": b"application/vnd.oasis.opendocument.text", "content.xml": text.encode()}),
+        ".odp": _open("presentation", f"<draw:page><draw:frame>{said}</draw:frame></draw:page>"),
+        ".ods": _open("spreadsheet", f'<table:table table:name="Stock"><table:table-row>{cells}</table:table-row></table:table>'),
+        ".odt": _open("text", said),
         ".epub": zipped(
             {
                 "mimetype": b"application/epub+zip",
@@ -77,12 +78,22 @@ def good() -> dict[str, bytes]:
         ".msg": message("Pump", "The pump is old.", sender=people[0], to=people[1], sent=datetime(2026, 3, 2, tzinfo=UTC)),
         ".rtf": rb"{\rtf1\ansi The pump is old.\par}",
         ".json": b'[{"pump": "P-7", "lot": "L-22"}]',
+        ".jsonl": b'{"pump": "P-7", "lot": "L-22"}\n{"pump": "P-8", "lot": "L-23"}\n',
         ".png": _saved(lambda target: picture.save(target, "PNG")),
         ".jpg": _saved(lambda target: picture.save(target, "JPEG")),
         ".tiff": _saved(lambda target: picture.save(target, "TIFF")),
         ".html": b"<html><body><p>The pump is old.</p></body></html>",
         ".csv": b"Pump,Lot\nP-7,L-22\n",
+        ".md": b"# Pumps\n\nThe pump is *old*.\n",
+        ".txt": b"The pump is old, and stands in Cedar Hall.\n",
     }
+
+
+def _open(kind: str, body: str) -> bytes:
+    """An OpenDocument file."""
+    inside = f"<office:{kind}>{body}</office:{kind}>"
+    content = f"<office:document-content {NAMESPACES}><office:body>{inside}</office:body></office:document-content>"
+    return zipped({"mimetype": f"application/vnd.oasis.opendocument.{kind}".encode(), "content.xml": content.encode()})
 
 
 def hostile(suffix: str, sound: bytes) -> Iterator[tuple[str, bytes]]:
@@ -108,6 +119,11 @@ def _own(suffix: str, sound: bytes) -> Iterator[tuple[str, bytes]]:
         yield f"entities{suffix}", _with(sound, PACKED[suffix], LAUGHS + b"]><a>&k;</a>")
     elif suffix in PICTURES:
         yield from _pictures(suffix, sound)
+    elif suffix == ".msg":
+        (table,) = struct.unpack_from("<I", sound, 76)  # the sector that says which sector follows which
+        at = 512 * (table + 1)
+        yield "loop.msg", sound[:at] + bytes(512) + sound[at + 512 :]
+        yield "sectors.msg", sound[:44] + b"\xff\xff\xff\x00" + sound[48:]
     elif suffix == ".zip":
         yield "bomb.zip", zipped({"a.txt": b" " * BOMB_BYTES})
         yield "nested.zip", _nested(30)
@@ -122,8 +138,11 @@ def _plain() -> dict[str, dict[str, bytes]]:
         ".eml": {"deep": parts, "heads": b"From: " + b"=?utf-8?q?" * 200_000 + b"\n\nx"},
         ".rtf": {"deep": rb"{\rtf1 " + b"{" * DEEP + b"x", "binary": rb"{\rtf1 \bin2000000000 x}"},
         ".json": {"deep": b"[" * DEEP, "keys": b'{"a":' * DEEP + b"1" + b"}" * DEEP},
+        ".jsonl": {"deep": b"[" * DEEP, "rows": b"[\n" * DEEP},
         ".html": {"deep": b"<div>" * DEEP + b"x", "comments": b"<!--" * 200_000},
         ".csv": {"quote": b'name,what\n"' + b"a,\n" * 300_000, "columns": b"a," * 100_000 + b"\n" + b"1," * 100_000},
+        ".md": {"data": b"A" * 1_000_000, "fences": b"```\n" * 200_000 + b"x"},
+        ".txt": {"data": b"A" * 1_000_000, "marks": b"e" + "\u0301".encode() * 500_000},
     }
 
 

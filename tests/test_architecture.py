@@ -274,6 +274,7 @@ BORDER = [
     "edge_node/documents/progress.py",
     "edge_node/documents/read_by.py",
     "edge_node/documents/readers/__main__.py",
+    "edge_node/documents/readers/extracted.py",
     "edge_node/documents/readers/pool.py",
     "edge_node/documents/readers/recognition.py",
     "edge_node/documents/receipts.py",
@@ -385,7 +386,7 @@ BORDER = [
     "shared/tls.py",
 ]
 
-# The only files outside settings.py that touch the environment: they start processes and hand an environment on.
+# The only files outside settings.py that touch the environment: they start processes with an environment, or set what a library reads.
 ENVIRONMENT_READERS = [
     "benchmarks/cluster.py",
     "benchmarks/life.py",
@@ -394,6 +395,7 @@ ENVIRONMENT_READERS = [
     "deploy/cli/rest.py",
     "deploy/cluster/processes.py",
     "deploy/container/__main__.py",
+    "edge_node/documents/readers/extracted.py",
     "shared/client/access.py",
     "shared/http/service.py",
     "shared/models/serve.py",

@@ -22,6 +22,7 @@ from deploy.cli.sending import (
     SentDocument,
     SourceFile,
     files_in,
+    is_corpus,
     left_out,
     rows,
     send,
@@ -31,7 +32,7 @@ from deploy.cli.sending import (
 from deploy.cli.up import settle
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
-from edge_node.documents.collections import BadRow, is_collection
+from edge_node.documents.collections import BadRow
 from shared.client.errors import body
 from shared.plural import counted
 from shared.ports import SystemClock
@@ -59,7 +60,7 @@ def estimate(http: httpx2.Client, url: str, files: Sequence[SourceFile]) -> dict
 def _estimates(http: httpx2.Client, url: str, files: Sequence[SourceFile], bad: list[dict[str, str]]) -> Iterator[Mapping[str, Any]]:
     """An edge's estimates, part by part; rows of collections that give no document are put into ``bad``."""
     for file in files:
-        if is_collection(file.name):
+        if is_corpus(file):
             for batch in _batches(file, bad):
                 yield body(http.post(f"{url}/v1/estimate", json={"documents": batch}, timeout=UPLOAD_TIMEOUT))
         else:

@@ -13,7 +13,7 @@ import httpx2
 from pydantic import TypeAdapter
 
 from deploy.cluster.errors import ClusterError
-from edge_node.documents.collections import BadRow, CollectionDocument, is_collection, iter_collection, lines_of
+from edge_node.documents.collections import BadRow, CollectionDocument, holds_documents, is_collection, iter_collection, lines_of
 from edge_node.documents.readers import SUFFIXES
 from shared.client.errors import ServiceError, body
 from shared.limits import retry_after_s
@@ -24,7 +24,7 @@ MAX_SILENCES = 10  # timeouts in a row, of 30 s each, until an edge counts as ha
 NOT_FOUND = 404
 MAX_WAITS = 20  # for one document, each as long as the edge asks for
 
-READABLE = f"{', '.join(sorted(SUFFIXES))} and .jsonl"
+READABLE = ", ".join(sorted(SUFFIXES))
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,11 +62,19 @@ def _below(path: Path) -> list[SourceFile]:
 
 
 def _is_readable(name: Path) -> bool:
-    return not _is_hidden(name) and (name.suffix.lower() in SUFFIXES or is_collection(name.name))
+    return not _is_hidden(name) and name.suffix.lower() in SUFFIXES
 
 
 def _is_hidden(name: Path) -> bool:
     return any(part.startswith(".") for part in name.parts)
+
+
+def is_corpus(file: SourceFile) -> bool:
+    """Whether each row of a file becomes a document; JSON lines of another kind are one document, as at the console."""
+    if not is_collection(file.name):
+        return False
+    with file.path.open("rb") as stream:
+        return holds_documents(lines_of(stream))
 
 
 def rows(file: SourceFile, advance: Callable[[int], None]) -> Iterator[CollectionDocument | BadRow]:
@@ -159,7 +167,7 @@ def send(
     Raises httpx2.TransportError when the edge is gone, ServiceError when it refuses everything (401, 403).
     """
     for file in files:
-        if is_collection(file.name):
+        if is_corpus(file):
             yield from _send_rows(http, url, file, labels, advance)
         else:
             yield _send_file(http, url, file, labels)

@@ -54,6 +54,20 @@ def is_collection(name: str) -> bool:
     return suffix(name) in SUFFIXES
 
 
+def holds_documents(lines: Iterable[bytes]) -> bool:
+    r"""Tell whether the rows of a collection are documents: the first that is an object says so. Without any, each is a bad row.
+
+    >>> holds_documents([b'{"doc_id": "a", "text": "One."}\n']), holds_documents([b"\n", b'{"pump": "P-7", "lot": "L-22"}\n'])
+    (True, False)
+    """
+    for line in lines:
+        try:
+            return _is_document(_row(line))
+        except _BadRowError:
+            continue
+    return True
+
+
 def lines_of(stream: BinaryIO) -> Iterator[bytes]:
     """Yield a binary file's lines; of an over-long one only enough is kept for ``iter_collection`` to refuse it."""
     while line := stream.readline(MAX_LINE_BYTES + 2):
@@ -115,17 +129,21 @@ def _is_utf8(line: bytes) -> bool:
     return True
 
 
+def _is_document(row: dict[str, Any]) -> bool:
+    return {"doc_id", "text"} <= row.keys() or "context" in row
+
+
 def _document(row: dict[str, Any]) -> CollectionDocument:
+    if not _is_document(row):
+        raise _BadRowError("unknown_schema", "has neither `doc_id` and `text` nor `context`")
     if "doc_id" in row and "text" in row:
         text = _text(row, "text")
         return CollectionDocument(_identity(row, "doc_id"), _title(row), text, _labels(row.get("labels")))
-    if "context" in row:
-        text = _text(row, "context")
-        known = row.get("context_id") is not None
-        identity = _identity(row, "context_id") if known else _digest(text).hex()
-        meta = row.get("meta")
-        return CollectionDocument(identity, _title(meta if isinstance(meta, dict) else {}), text)
-    raise _BadRowError("unknown_schema", "has neither `doc_id` and `text` nor `context`")
+    text = _text(row, "context")
+    known = row.get("context_id") is not None
+    identity = _identity(row, "context_id") if known else _digest(text).hex()
+    meta = row.get("meta")
+    return CollectionDocument(identity, _title(meta if isinstance(meta, dict) else {}), text)
 
 
 def _text(row: dict[str, Any], field: str) -> str:

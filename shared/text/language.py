@@ -19,6 +19,7 @@ IN_OTHER_SCRIPTS = frozenset(_NOT_LATIN.split())
 WIDELY_WRITTEN = frozenset("ca cs da de es et fi fr hr hu id it lt lv ms nb nl nn no pl pt ro sk sl sq sv sw tr vi".split())  # noqa: SIM905
 FEW_WORDS = 8  # a piece of fewer words is in a widely written language only where English is far less likely
 LEAST_SURE = 0.3  # probability of a language from which on a piece is in it; tables and codes stay below
+LEAST_KIN = 0.1  # probability of a widely written language from which on a piece in a small relative of it, as Aragonese, counts as in it
 LEAST_ODDS = 30.0  # of a widely written language against English, from which on few words are in it; English notes stay below
 MOST_STRANGE = 0.3  # share of letters of other scripts; formulas stay below
 _WORD = re.compile(r"[^\W\d_]+")
@@ -34,14 +35,18 @@ _ENGLISH = re.compile(  # words that hardly any other language writes so: German
 def language_of_question(question: str) -> str:
     """The language of a few words; English unless they are clearly in another one.
 
-    >>> [language_of_question(text) for text in ("Was fehlt dem Drucker?", "谁更换了泵？", "Who is María de la Cruz?", "P-7")]
+    >>> [language_of_question(text) for text in ("Was hat das Teleskop entdeckt?", "谁更换了泵？", "Who is María de la Cruz?", "P-7")]
     ['de', 'zh', 'en', 'en']
     """
     return READ if _ENGLISH.search(question) else by_script(as_a_whole(question), question)
 
 
 def language_of(piece: str) -> str:
-    """The language of a piece; "": it does not tell."""
+    """The language of a piece; "": it does not tell. Short Spanish looks Aragonese, and short German Luxembourgish.
+
+    >>> language_of("El doctor Yasmina Abascal se mudó a Zaragoza después de la inspección.")
+    'es'
+    """
     words = _WORD.findall(piece)
     letters = [letter for word in words for letter in word]
     if sum(not is_latin(letter) for letter in letters) > MOST_STRANGE * len(letters):
@@ -52,15 +57,17 @@ def language_of(piece: str) -> str:
         return ""
     if language in NEARLY_READ:
         return READ
-    return language if len(words) >= FEW_WORDS or _is_strange(likely) else ""
+    is_strange, kin = _is_strange(likely), _likeliest_widely_written(likely)
+    if is_strange and likely[kin] >= LEAST_KIN:
+        language = kin
+    return language if len(words) >= FEW_WORDS or is_strange else ""
 
 
 def as_a_whole(text: str) -> str:
     """The language of a short text; English where no widely written language is far likelier."""
     found = language_of(text)
     likely = {} if found else _likely(text)
-    widely = max(sorted(WIDELY_WRITTEN & likely.keys()), key=likely.__getitem__, default=READ)
-    return found or (widely if _is_strange(likely) else READ)
+    return found or (_likeliest_widely_written(likely) if _is_strange(likely) else READ)
 
 
 def by_script(language: str, text: str) -> str:
@@ -79,6 +86,10 @@ def by_script(language: str, text: str) -> str:
 def _is_chinese(text: str) -> bool:
     """Whether its letters of another script are Han letters, and it is no Japanese or Korean."""
     return _HAN.search(text) is not None and _NOT_CHINESE.search(text) is None
+
+
+def _likeliest_widely_written(likely: Mapping[str, float]) -> str:
+    return max(sorted(WIDELY_WRITTEN & likely.keys()), key=likely.__getitem__, default=READ)
 
 
 def _is_strange(likely: Mapping[str, float]) -> bool:

@@ -5,6 +5,7 @@ while their disk is still at fault.
 """
 
 import argparse
+import logging
 import os
 import random
 import shutil
@@ -17,6 +18,8 @@ from tests.faults import on_disk, workload
 from tests.faults.forks import Child, Strace
 from tests.faults.kills import LAST, acked, finish, heed, normal_life
 from tests.faults.report import campaign, tell
+from tests.faults.steps import STEPS
+from tests.support.waiting import HANGS_S
 
 FULL, FAILED = "507 disk_full", "503 disk_failed"
 FAULTS = {  # what fails -> what a client may be told
@@ -24,7 +27,7 @@ FAULTS = {  # what fails -> what a client may be told
     "inject=pwrite64:error=EIO": {FAILED, FULL},  # SQLite has one code for any failure to enlarge the WAL's shared memory
     "inject=fdatasync:error=EIO": {FAILED},
 }
-QUIET_S = 2.0  # a fault that only the background work meets shows as silence; a busy machine is silent for less
+MET = "met"  # what a life says whose background work has met the fault, and will try again
 KILLED_SHARE = 1 / 3
 DISK = "16m"  # a store of some MB, its log of commits (4 MB and what a reader holds back) and a backup
 
@@ -37,6 +40,11 @@ def pausing_life(folder, say):
         if line == "rest":
             os.kill(os.getpid(), signal.SIGSTOP)
 
+    class Trouble(logging.Handler):
+        def emit(self, record):
+            say(MET)
+
+    logging.getLogger("dgrag.edge.ingest").addHandler(Trouble(logging.WARNING))
     workload.live(folder, told, do=workload.reading)
 
 
@@ -50,14 +58,13 @@ def started(folder):
     return child
 
 
-def until_refused(child):
-    """What it says until it has been refused something, has ended, or keeps silent."""
+def until_met(child):
+    """What it says until its client is refused something, or waits for background work that has met the fault, or it has ended."""
     said = []
-    with suppress(TimeoutError):
-        while (line := child.line(limit_s=QUIET_S)) is not None:
-            said.append(line)
-            if line.startswith("refused"):
-                break
+    while (line := child.line(limit_s=HANGS_S)) is not None:
+        said.append(line)
+        if line.startswith("refused") or (line == MET and any(step.do == "settled" for step in STEPS[acked(said) :][:1])):
+            break
     return said
 
 
@@ -101,7 +108,7 @@ def injected(rng, report, folder, normal):
     child = started(folder)
     strace = Strace(child, "-e", "trace=" + fault.split("=")[1].split(":")[0], "-e", where)
     os.kill(child.pid, signal.SIGCONT)
-    said = until_refused(child)
+    said = until_met(child)
     if rng.random() < KILLED_SHARE:
         child.kill()
         with suppress(TimeoutError):
@@ -137,7 +144,7 @@ def crowded(rng, report, folder, normal):
         left = int(rng.random() * 1_200_000)
         (disk / "ballast").write_bytes(bytes(max(0, free - left)))
         os.kill(child.pid, signal.SIGCONT)
-        said = until_refused(child)
+        said = until_met(child)
         (disk / "ballast").unlink()
         where = f"{left} bytes left"
         done = judge(report, disk / "edge", child, said, {FULL}, where)

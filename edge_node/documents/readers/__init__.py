@@ -109,9 +109,11 @@ FORMAT_READERS: dict[str, FormatReader] = {
     ".jpeg": _read_image,
     ".jpg": _read_image,
     ".json": read_json,
+    ".jsonl": read_json_lines,
     ".markdown": read_markdown,
     ".md": read_markdown,
     ".msg": _read_msg,
+    ".ndjson": read_json_lines,
     ".ods": _read_sheet,
     ".odp": _read_slides,
     ".odt": partial(_read_office, ".odt"),
@@ -131,13 +133,14 @@ FORMAT_READERS: dict[str, FormatReader] = {
     ".zip": _read_zip,
 }
 SUFFIXES = tuple(FORMAT_READERS)
-_ROWS = {".jsonl": read_json_lines, ".ndjson": read_json_lines}  # inside archives; else each row is a document of its own
 _HEADS = (  # first bytes, which tell more than a name does
     (b"{\\rtf", ".rtf"),
     (b"\x89PNG\r\n", ".png"),
     (b"\xff\xd8\xff", ".jpg"),
     (b"II*\0", ".tif"),
     (b"MM\0*", ".tif"),
+    (b"II+\0", ".tif"),
+    (b"MM\0+", ".tif"),
 )
 _PARTS = (  # of an archive: what it is
     ("word/document.xml", ".docx"),
@@ -200,7 +203,7 @@ def _reader(name: str, data: bytes) -> FormatReader:
         return _of_ole(data)
     if kind := next((kind for begins, kind in _HEADS if data.startswith(begins)), None):
         return FORMAT_READERS[kind]
-    if known := {**FORMAT_READERS, **_ROWS}.get(suffix(name)):
+    if known := FORMAT_READERS.get(suffix(name)):
         return known
     return _read_html if head.startswith((b"<!doctype html", b"<html")) else read_plain
 

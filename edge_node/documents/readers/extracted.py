@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import kreuzberg
@@ -17,6 +19,14 @@ _FAILED = (kreuzberg.KreuzbergError, RuntimeError, OSError, ValueError)
 _ENCRYPTED = re.compile(r"password|encrypt", re.IGNORECASE)
 
 
+@dataclass(frozen=True, slots=True)
+class TesseractData:
+    """Languages as Tesseract names them together ("eng+deu"), and the folder of their data."""
+
+    languages: str
+    folder: str
+
+
 def extracted(
     name: str,
     data: bytes,
@@ -24,15 +34,14 @@ def extracted(
     *,
     bad: str,
     markdown: bool = False,
-    languages: str = "",
+    ocr: TesseractData | None = None,
     pages: Sequence[int] | None = None,
     next_step: str = "open and save it again",
 ) -> Any:
-    """Kreuzberg's result. ``languages``: of the text in images, as Tesseract names them ("deu+eng"), "" for none; ``pages``: of a PDF.
+    """Kreuzberg's result. ``ocr``: what text in images is recognised with; ``pages``: of a PDF, which are images.
 
     It keeps no cache, fetches nothing and uses one thread. Raises UnreadableDocument: ``encrypted``, or the reason ``bad``.
     """
-    tesseract = TesseractConfig(language=languages, output_format="text", enable_table_detection=False, use_cache=False)
     config = ExtractionConfig(
         use_cache=False,
         enable_quality_processing=False,
@@ -40,7 +49,7 @@ def extracted(
         pages=PageConfig(extract_pages=True, insert_page_markers=True, marker_format="\n\n⁂⁂{page_num}⁂⁂\n\n"),
         concurrency=ConcurrencyConfig(max_threads=1),
         content_filter=ContentFilterConfig(include_headers=True, include_footers=True, strip_repeating_text=False),
-        ocr=OcrConfig(backend="tesseract", language=languages, tesseract_config=tesseract) if languages else None,
+        ocr=_recognising(ocr) if ocr else None,
         force_ocr_pages=list(pages) if pages else None,
     )
     try:
@@ -49,6 +58,12 @@ def extracted(
         if _ENCRYPTED.search(str(error)):
             raise UnreadableDocument(name, "encrypted", "is behind a password", next_step="save it without a password") from error
         raise UnreadableDocument(name, bad, "is damaged, or not what its name says", next_step=next_step) from error
+
+
+def _recognising(data: TesseractData) -> OcrConfig:
+    os.putenv("TESSDATA_PREFIX", data.folder)  # the engine takes the folder from nowhere else
+    tesseract = TesseractConfig(language=data.languages, output_format="text", enable_table_detection=False, use_cache=False)
+    return OcrConfig(backend="tesseract", language=data.languages, tesseract_config=tesseract)
 
 
 def paged(content: str) -> dict[int, str]:

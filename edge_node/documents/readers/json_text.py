@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from typing import Any
 
 from edge_node.documents.readers.plain import decoded
 from edge_node.documents.readers.text import ReadText, placed, row_sentence, stem
 from shared.errors import UnreadableDocument
+from shared.plural import counted
+
+NOT_JSON, SAVE = "is not JSON", "save it as JSON or text again"
 
 
 def read_json(name: str, data: bytes) -> ReadText:
@@ -17,23 +20,42 @@ def read_json(name: str, data: bytes) -> ReadText:
     Raises UnreadableDocument: ``not_text``, ``bad_json``, ``too_large``.
     """
     try:
-        return _told(name, _records(json.loads(decoded(name, data)), ""))
+        records = _records(json.loads(decoded(name, data)), "")
+        body, places = placed(name, ((place, _sentence(record)) for place, record in records))
     except (ValueError, RecursionError) as error:
-        raise _bad(name) from error
+        raise UnreadableDocument(name, "bad_json", NOT_JSON, next_step=SAVE) from error
+    return ReadText(stem(name), body, places)
 
 
 def read_json_lines(name: str, data: bytes) -> ReadText:
-    """Return each line of a JSON lines file as a sentence. Raises UnreadableDocument: ``not_text``, ``bad_json``, ``too_large``."""
-    try:
-        lines = enumerate(decoded(name, data).splitlines(), start=1)
-        return _told(name, ((f"row {number}", json.loads(line)) for number, line in lines if line.strip()))
-    except (ValueError, RecursionError) as error:
-        raise _bad(name) from error
+    """Return each line of a JSON lines file as a sentence; lines that are not JSON, such as one that is half written, are a shortfall.
+
+    Raises UnreadableDocument: ``not_text``, ``bad_json`` where no line is JSON, ``too_large``.
+    """
+    bad: list[int] = []
+    body, places = placed(name, _lines(decoded(name, data), bad))
+    if bad and not body:
+        raise UnreadableDocument(name, "bad_json", NOT_JSON, next_step=SAVE)
+    shortfalls = (("part_unread", f"not JSON: {counted(len(bad), 'row')}, first row {bad[0]}"),) if bad else ()
+    return ReadText(stem(name), body, places, shortfalls)
 
 
-def _told(name: str, records: Iterable[tuple[str, Any]]) -> ReadText:
-    body, places = placed(name, ((place, row_sentence(*_fields(record))) for place, record in records))
-    return ReadText(stem(name), body, places)
+def _lines(text: str, bad: list[int]) -> Iterator[tuple[str, str]]:
+    """Each line's sentence with its place; the numbers of those that are not JSON go into ``bad``."""
+    for number, line in enumerate(text.split("\n"), start=1):  # a string may hold other ends of lines as they are
+        if line.strip():
+            try:
+                said = _sentence(json.loads(line))
+            except (ValueError, RecursionError):
+                bad.append(number)
+            else:
+                yield f"row {number}", said
+
+
+def _sentence(record: Any) -> str:
+    """The sentence that names a record's fields, those inside it with both names: "supplier name"."""
+    pairs = list(_flat(record, ""))
+    return row_sentence([name for name, _ in pairs], [value for _, value in pairs])
 
 
 def _records(value: Any, path: str) -> Iterator[tuple[str, Any]]:
@@ -48,12 +70,6 @@ def _records(value: Any, path: str) -> Iterator[tuple[str, Any]]:
             yield from _records(one, f"{path}.{key}".removeprefix("."))
     else:
         yield path or "record 1", value
-
-
-def _fields(record: Any) -> tuple[list[str], list[str]]:
-    """The names and values of a record's fields, of those inside it with both names: "supplier name"."""
-    pairs = list(_flat(record, ""))
-    return [name for name, _ in pairs], [value for _, value in pairs]
 
 
 def _flat(value: Any, path: str) -> Iterator[tuple[str, str]]:
@@ -71,7 +87,3 @@ def _flat(value: Any, path: str) -> Iterator[tuple[str, str]]:
 
 def _word(value: Any) -> str:
     return ("yes" if value else "no") if isinstance(value, bool) else str(value)
-
-
-def _bad(name: str) -> UnreadableDocument:
-    return UnreadableDocument(name, "bad_json", "is not JSON", next_step="save it as JSON or text again")

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import resource
 import struct
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
-from edge_node.documents.readers.extracted import extracted, paged
+from edge_node.documents.readers.extracted import TesseractData, extracted, paged
 from edge_node.documents.readers.text import ReadText, placed, stem
 from shared.errors import UnreadableDocument
 
 MIME = "application/pdf"
-IMAGES = {".jpeg": "image/jpeg", ".jpg": "image/jpeg", ".png": "image/png", ".tif": "image/tiff", ".tiff": "image/tiff"}
-FOLDERS = (  # where the engine looks, in its order
+FOLDERS = (  # of the system's packages, then of the extra ``ocr``
     "/opt/homebrew/share/tessdata",
     "/opt/homebrew/opt/tesseract/share/tessdata",
     "/usr/local/opt/tesseract/share/tessdata",
@@ -21,23 +21,24 @@ FOLDERS = (  # where the engine looks, in its order
     "/usr/share/tesseract-ocr/4/tessdata",
     "/usr/share/tessdata",
     "/usr/local/share/tessdata",
+    f"{sys.prefix}/share/tessdata",
 )
 MOST_LANGUAGES = 4  # at once: each takes its time
 AT_ONCE = 4  # pages
 SHARE_OF_TIME = 0.6  # of the seconds that a reader has: then the pages that are left stay unread
 MAX_IMAGES = 500  # in one TIFF file
-INSTALL = "apt-get install tesseract-ocr tesseract-ocr-deu (or another language), then retry it"
+INSTALL = "pip install 'dgrag[ocr]' (English, German) or apt-get install tesseract-ocr tesseract-ocr-fra (or others), then retry it"
 SAVE = "save it again, as PNG or PDF: faxes of Group 3 and BigTIFF are not read"
 Shortfalls = tuple[tuple[str, str], ...]
 
 
-def languages() -> str:
-    """The installed languages as Tesseract names them together, English first: "eng+deu"; "" where none is installed."""
+def installed() -> TesseractData | None:
+    """The languages of the first folder that has some, English first; None where there are none."""
     for folder in FOLDERS:
         found = {path.stem for path in Path(folder).glob("*.traineddata")} - {"osd"}
         if found:
-            return "+".join(sorted(found, key=lambda name: (name != "eng", name))[:MOST_LANGUAGES])
-    return ""
+            return TesseractData("+".join(sorted(found, key=lambda name: (name != "eng", name))[:MOST_LANGUAGES]), folder)
+    return None
 
 
 def with_recognised(name: str, data: bytes, layer: dict[int, str]) -> tuple[dict[int, str], Shortfalls]:
@@ -45,7 +46,7 @@ def with_recognised(name: str, data: bytes, layer: dict[int, str]) -> tuple[dict
     bare = [number for number, text in layer.items() if not any(map(str.isalnum, text))]
     if not bare:
         return layer, ()
-    read = languages()
+    read = installed()
     if not read:
         if len(bare) == len(layer):
             raise UnreadableDocument(name, "no_text", "its pages are images", next_step=INSTALL)
@@ -55,7 +56,7 @@ def with_recognised(name: str, data: bytes, layer: dict[int, str]) -> tuple[dict
     found, left = dict[int, str](), list(bare)
     while left and not _is_late():
         some, left = left[:AT_ONCE], left[AT_ONCE:]
-        pages = paged(extracted(name, data, MIME, bad="bad_pdf", languages=read, pages=some).content)
+        pages = paged(extracted(name, data, MIME, bad="bad_pdf", ocr=read, pages=some).content)
         found |= {number: pages.get(number, "") for number in some}
     pages = layer | found
     return pages, (*_share(found, pages, read), *_late(left, len(layer)))
@@ -63,7 +64,7 @@ def with_recognised(name: str, data: bytes, layer: dict[int, str]) -> tuple[dict
 
 def read_image(name: str, data: bytes) -> ReadText:
     """Return the text in an image, of a TIFF file with several by page. Raises UnreadableDocument: ``no_text``, ``bad_image``."""
-    read = languages()
+    read = installed()
     if not read:
         raise UnreadableDocument(name, "no_text", "it is an image, and no text recognition is installed", next_step=INSTALL)
     kind = "image/png" if data.startswith(b"\x89PNG") else "image/jpeg" if data.startswith(b"\xff\xd8") else "image/tiff"
@@ -72,7 +73,7 @@ def read_image(name: str, data: bytes) -> ReadText:
         if _is_late():
             left.append(number)
         else:
-            found = extracted(name, one, kind, bad="bad_image", languages=read, next_step=SAVE)
+            found = extracted(name, one, kind, bad="bad_image", ocr=read, next_step=SAVE)
             pages[number] = "\n".join(paged(found.content).values())
     body, places = placed(name, ((f"page {number}", text) for number, text in pages.items()))
     shortfalls = (*_share(pages, pages, read), *_late(left, len(pages) + len(left)))
@@ -85,10 +86,10 @@ def _late(left: list[int], total: int) -> Shortfalls:
     return (("pages_unread", f"{len(left)} of {total} pages, from page {left[0]} on, were not recognised in time: split it"),)
 
 
-def _share(found: dict[int, str], pages: dict[int, str], read: str) -> Shortfalls:
+def _share(found: dict[int, str], pages: dict[int, str], read: TesseractData) -> Shortfalls:
     total, recognised = (sum(map(len, texts.values())) for texts in (pages, found))
     said = (
-        f"{100 * recognised / total:.0f} % of its text was recognised in images ({read}), so figures and names may be misread"
+        f"{100 * recognised / total:.0f} % of its text was recognised in images ({read.languages}), so figures and names may be misread"
         if recognised
         else ""
     )

@@ -61,6 +61,19 @@ def test_rows_are_streamed_and_their_bytes_counted(tmp_path: Path):
     assert sum(seen) == path.stat().st_size
 
 
+def test_json_lines_that_are_no_documents_go_as_one_file(tmp_path: Path):
+    path = write(tmp_path / "log.jsonl", '\n{"pump": "P-7"}\n{"doc_id": "1", "text": "A."}\n')
+    seen: list[bytes] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        seen.append(request.content)
+        return httpx2.Response(202, json={"document_id": "d1", "job_id": "j", "duplicate": False})
+
+    assert list(send(client(answer), EDGE, files_in([path]), None, lambda more: None)) == [SentDocument("log.jsonl", "d1")]
+    assert len(seen) == 1
+    assert b'filename="log.jsonl"' in seen[0]
+
+
 def test_rows_go_as_json_with_the_labels_added(tmp_path: Path):
     path = write(tmp_path / "c.jsonl", '{"doc_id": "1", "title": "T", "text": "A.", "labels": ["own"]}\n')
     seen: list[dict[str, object]] = []

@@ -16,7 +16,9 @@ from PIL import Image, ImageDraw, ImageFont
 
 from benchmarks.outlook import message
 from edge_node.documents.readers import read, recognition
+from edge_node.documents.readers.extracted import TesseractData
 from edge_node.documents.readers.outlook import unpacked
+from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from shared.errors import UnreadableDocument
 from shared.records import place_of
 
@@ -73,14 +75,12 @@ def converted(folder: Path, name: str, data: bytes, kind: str) -> bytes:
 
 
 def scanned(*lines: str, kind: str | None) -> bytes:
-    """A TIFF file of several pages, each a picture of a line. Skips where no text can be recognised."""
-    if "eng" not in recognition.languages():
-        pytest.skip("Tesseract has no data of English")
+    """A TIFF file of several pages, each a picture of a line."""
     pages = [Image.new("1", (1240, 300), 1) for _ in lines]
     for page, line in zip(pages, lines, strict=True):
         ImageDraw.Draw(page).text((80, 120), line, font=ImageFont.load_default(44), fill=0)
-    target = io.BytesIO()
-    pages[0].save(target, "TIFF", save_all=True, append_images=pages[1:], dpi=(150, 150), compression=kind)
+    target, how = io.BytesIO(), {"big_tiff": True} if kind == "big_tiff" else {"compression": kind}
+    pages[0].save(target, "TIFF", save_all=True, append_images=pages[1:], dpi=(150, 150), **how)
     return target.getvalue()
 
 
@@ -154,10 +154,27 @@ def test_each_page_of_a_scan_of_several_is_recognised_under_its_number(kind: str
     assert [code for code, _ in found.shortfalls] == ["ocr"]
 
 
-def test_a_fax_whose_packing_is_not_read_is_told_how_to_save_it():
+@pytest.mark.process
+async def test_a_scan_is_recognised_within_the_limits_of_a_child():
+    pool = ReaderPool(ReaderLimits(60, 2**30), at_once=1)
+    found = await pool.read("scan.tiff", scanned("Pump P-7 was recalled in Bergen.", kind="group4"))
+    pool.close()
+    assert "P-7 was recalled in Bergen" in found.text
+
+
+@pytest.mark.parametrize("kind", ["group3", "big_tiff"])
+def test_a_tiff_file_that_is_not_read_is_told_how_to_save_it(kind: str):
     with pytest.raises(UnreadableDocument) as caught:
-        read("fax.tiff", scanned("Pump P-7 was recalled.", kind="group3"))
+        read("fax.tiff", scanned("Pump P-7 was recalled.", kind=kind))
     assert (caught.value.reason, "Group 3" in caught.value.next_step) == ("bad_image", True)
+
+
+def test_data_of_the_systems_packages_goes_before_that_of_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(recognition, "FOLDERS", [str(tmp_path / name) for name in ("none", "bare", "full", "extra")])
+    for place in ("bare/osd", "full/fra", "full/eng", "full/deu", "full/osd", "extra/eng"):
+        (tmp_path / place).parent.mkdir(exist_ok=True)
+        (tmp_path / f"{place}.traineddata").touch()
+    assert recognition.installed() == TesseractData("eng+deu+fra", str(tmp_path / "full"))
 
 
 def test_a_message_of_outlook_is_its_heads_its_text_and_what_is_attached():
@@ -241,6 +258,14 @@ def test_records_of_json_name_their_fields():
     assert reason_of("a.json", b"[" * 100_000) == "bad_json"
 
 
+def test_rows_of_json_lines_are_sentences_and_a_half_written_one_is_a_shortfall():
+    found = read("log.jsonl", '{"pump": "P-7", "note": "old\u2028worn"}\n\n{"pump": "P-8"}\n{"pump": "P-9", "lo'.encode())
+    assert place(found, "pump: P-7; note: old worn.") == "row 1"
+    assert place(found, "pump: P-8.") == "row 3"
+    assert found.shortfalls == (("part_unread", "not JSON: 1 row, first row 4"),)
+    assert reason_of("log.ndjson", b"{'pump'\n") == "bad_json"
+
+
 def test_rich_text_is_read_and_no_mail_is_none():
     assert read("a.rtf", rb"{\rtf1 The pump \b P-7\b0  is old.\par Gr\'fc\'dfe}").text.startswith("The pump P-7 is old.")
     assert reason_of("a.eml", b"no mail at all") == "bad_mail"
@@ -250,7 +275,7 @@ def test_a_scan_without_recognition_is_parked_with_the_line_that_installs_it(mak
     monkeypatch.setattr(recognition, "FOLDERS", ())
     with pytest.raises(UnreadableDocument) as caught:
         read("scan.pdf", make_pdf([[], []]))
-    assert (caught.value.reason, "apt-get install tesseract-ocr" in caught.value.next_step) == ("no_text", True)
+    assert (caught.value.reason, "pip install 'dgrag[ocr]'" in caught.value.next_step) == ("no_text", True)
     assert reason_of("scan.png", b"\x89PNG\r\n\x1a\n") == "no_text"
     mixed = read("mixed.pdf", make_pdf([["The pump is old."], []]))
     assert mixed.shortfalls[0][0] == "pages_unread"
