@@ -28,6 +28,8 @@ SPAN_TOKENS = 14
 TOP_LOGPROBS = 20
 NOTHING = "none"
 SURE = {"standard": 0.4}  # the certainty that suffices, by the model's name: docs/results.md says how it was found
+MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+DATE = re.compile(rf"(?:\d{{1,2}} {MONTH}|{MONTH}(?: \d{{1,2}},?)?) \d{{4}}\b")
 GENITIVE = re.compile(r"[’']s\b")
 
 
@@ -64,6 +66,16 @@ def source_of(span: str, question: str, sentences: Sequence[Evidence]) -> Eviden
     if not words.strip() or span.strip().casefold().rstrip(".") == NOTHING or words in _words(question):
         return None
     return next((one for one in sentences if words in _words(one.text)), None)
+
+
+def whole_date(span: str, question: str, sentence: str) -> str:
+    """The date in an English sentence whose year was copied for a question that asks when, where only one has that year; else the span.
+
+    >>> whole_date("1936", "When was he born?", "He was born on 2 May 1936."), whole_date("1936", "Which year was it?", "On 2 May 1936.")
+    ('2 May 1936', '1936')
+    """
+    dates = [found for found in DATE.findall(sentence) if found.endswith(f" {span}")] if question.casefold().startswith("when ") else []
+    return dates[0] if len(dates) == 1 and sentence.count(span) == 1 else span
 
 
 def cover(question: str, sentence: Evidence) -> float:
@@ -105,7 +117,7 @@ async def copied(
     stated = probability_of(reply_to_check.first_token, "yes", ["no"])
     if stated is None:
         return None
-    return Span(text, source, math.exp(min(reply.log_probability, 0.0)), stated, cover(question, source))
+    return Span(whole_date(text, question, source.text), source, math.exp(min(reply.log_probability, 0.0)), stated, cover(question, source))
 
 
 def _words(text: str) -> str:
