@@ -28,6 +28,7 @@ NO_TEXT = frozenset(  # columns of numbers and of bytes
     }
 )  # fmt: skip
 REPORT = ("community_id", "level", "content", "facts", "title", "summary", "rating", "reason", "findings", "by_model", "sources")
+CHUNK = ("chunk_id", "document_id", "ordinal", "start", "end", "text")  # and its places, where it has some
 CLAIM = ("chunk_id", "subject", "object", "type", "status", "description", "start", "end", "since", "until")
 FACT = ("subject", "subject_type", "verb", "lemma", "preposition", "object", "object_type", "negated")
 MEMORY = ("memory_id", "kind", "question", "answer", "anchors", "model", "doubtful", "vector", "sources")
@@ -81,7 +82,7 @@ CHECKS = (  # a mended table may bring the rows of the next ones with it, so the
         "chunks",
         "index again",
         "chunk_id",
-        _mismatch("chunk_id", "document_id", "ordinal", "start", "end", "text"),
+        f"CASE WHEN places = '' THEN {_mismatch(*CHUNK)} ELSE {_mismatch(*CHUNK, 'places')} END",
         "(SELECT document_id FROM documents WHERE documents.document_id = chunks.document_id)",
     ),
     Check(

@@ -2,12 +2,13 @@
 
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 
 import pytest
 
 from edge_node.database.check import by_table, examine
 from edge_node.database.schema import Database
-from edge_node.documents.store import DocumentStore
+from edge_node.documents.store import DocumentStore, insert_chunks
 from edge_node.graph.store import GraphStore
 from edge_node.maintenance import open_store
 from shared.errors import StoreDamaged
@@ -51,6 +52,18 @@ def documents(database):
 
 def test_a_sound_store_has_no_damage(path):
     assert found(path) == ()
+
+
+def test_places_of_a_chunk_are_part_of_it(path):
+    with closing(Database(path)) as database:
+        store = DocumentStore(database, SystemClock())
+        chunk = replace(next(store.all_chunks()), places=((0, "row 2"),))
+        with database.write() as tx:
+            insert_chunks(tx, [chunk])
+    assert found(path) == ()
+    for damaged in ("'[[0,\"row 3\"]]'", "''", "x'fffe'"):
+        damage(path, f"UPDATE chunks SET places = {damaged} WHERE chunk_id = '{chunk.chunk_id}'")
+        assert [(one.table, one.key, one.remedy) for one in found(path)] == [("chunks", chunk.chunk_id, "index again")]
 
 
 @pytest.mark.parametrize(
