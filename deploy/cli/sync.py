@@ -35,6 +35,7 @@ from shared.ports import SystemClock
 from shared.text.plain import plain
 
 STEPS = ("added", "changed", "renamed", "relabelled", "deleted")
+MOST_NAMED = 10  # of the files that are left out
 MOST_BYTES = 256 * 2**20  # of a file that is read; an edge may take less
 
 
@@ -155,6 +156,8 @@ def told(found: Look, problems: list[Problem], *, as_json: bool, dry: bool) -> N
     counts += [("kept, though their files are gone", f"{said['kept']:,}")] if said["kept"] else []
     counts += [("left out, as no reader knows them", f"{len(said['left_out']):,}")] if said["left_out"] else []
     out().print(render.table(("would be" if dry else "files", "count"), counts))
+    for name in said["left_out"][:MOST_NAMED]:
+        out().print(Text(plain(f"no reader knows {name}"), style="dim"))
     if said["problems"]:
         out().print(render.table(("not in step", "reason"), [(one["name"], one["reason"]) for one in said["problems"]]))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from shared.wire import MAX_NAME_CHARS
 DAY = timedelta(days=1)
 DATE_CHARS = len("2026-01-31")
 MAX_VALUES = 32
+LANGUAGE = re.compile(r"[a-z]{2,3}")
 
 
 def _moment(text: str) -> str:
@@ -25,9 +27,17 @@ def _moment(text: str) -> str:
     return text
 
 
+def _language(text: str) -> str:
+    if not LANGUAGE.fullmatch(text):
+        raise ValueError("a language is told by its code, as en or de (ISO 639-1)")
+    return text
+
+
 Word = Annotated[str, Field(min_length=1, max_length=64)]
 Path = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
 Moment = Annotated[str, Field(max_length=40), AfterValidator(_moment)]
+Language = Annotated[Word, AfterValidator(_language)]
+Languages = Annotated[tuple[Language, ...], Field(min_length=1, max_length=MAX_VALUES)]
 Words = Annotated[tuple[Word, ...], Field(min_length=1, max_length=MAX_VALUES)]
 Paths = Annotated[tuple[Path, ...], Field(min_length=1, max_length=MAX_VALUES)]
 
@@ -38,7 +48,7 @@ class FiltersBody(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     label: Word | Words | None = Field(None, description="One that the document has; of several, one of them.")
-    language: Word | Words | None = Field(None, description="Of the most of the document, as 'en' or 'de' (ISO 639-1).")
+    language: Language | Languages | None = Field(None, description="Of the most of the document, as 'en' or 'de' (ISO 639-1).")
     since: Moment | None = Field(None, description="The document came to this site then or later: a date or a time, UTC.")
     until: Moment | None = Field(None, description="… or before: a date counts with its whole day.")
     path: Path | Paths | None = Field(None, description="The document's name, with * and ?, or a folder that it is in.")

@@ -200,6 +200,7 @@ async def test_documents_that_come_while_a_filtered_question_is_read_are_not_in_
     [
         ({"year": "2024"}, "the filters are label, language, since, until, path"),
         ({"since": "yesterday"}, "2026-01-31"),
+        ({"language": "german"}, "as en or de"),
         ({"until": ""}, "2026-01-31"),
         ({"label": []}, "at least 1"),
         ({"path": ["a"] * 33}, "at most 32"),
