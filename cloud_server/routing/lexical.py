@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from threading import Lock
 from unicodedata import normalize
 
 from tantivy import Document, Filter, Index, Occur, Query, SchemaBuilder, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from shared.records import EdgeId
+from shared.text.marks import mark_of, unpacked
 from shared.text.sentences import WORD, content_words, names_in, spaced
 
 MOST_WORDS, MOST_NAMES = 64, 16  # of a text that is looked up
@@ -41,6 +42,7 @@ class LexicalIndex:
         schema = SchemaBuilder().add_text_field("text", tokenizer_name="words")
         schema.add_text_field("key", stored=True, tokenizer_name="raw", index_option="basic")
         schema.add_text_field("edge", tokenizer_name="raw", index_option="basic")
+        schema.add_unsigned_field("titles", indexed=True)
         self._schema = schema.build()
         self._index = Index(self._schema)
         self._index.config_reader("manual")  # a reload of its own would make ours wait a tenth of a second for its lock
@@ -50,16 +52,16 @@ class LexicalIndex:
 
     def put(self, keys: Sequence[str], texts: Sequence[str]) -> None:
         """Insert or replace; keys are those of ``matching.index_key``."""
-        self.renew([(keys, keys, texts)])
+        self.renew([(keys, dict(zip(keys, ((text, b"") for text in texts), strict=True)))])
 
-    def renew(self, batches: Iterable[tuple[Sequence[str], Sequence[str], Sequence[str]]]) -> None:
-        """Drop keys and put texts behind keys that are new or dropped, batch by batch; all is found, or not, from the end on."""
+    def renew(self, batches: Iterable[tuple[Sequence[str], Mapping[str, tuple[str, bytes]]]]) -> None:
+        """Drop keys, and put text and marks behind keys that are new or dropped, batch by batch; all is found, or not, from the end on."""
         with self._lock:
             is_changed = False
-            for dropped, keys, texts in batches:
+            for dropped, told in batches:
                 is_changed |= self._delete(dropped)
-                self._add(keys, texts)
-                is_changed |= bool(keys)
+                self._add(told)
+                is_changed |= bool(told)
             if is_changed:
                 self._commit()
 
@@ -69,9 +71,12 @@ class LexicalIndex:
             if self._delete(keys):
                 self._commit()
 
-    def _add(self, keys: Sequence[str], texts: Sequence[str]) -> None:
-        for key, text in dict(zip(keys, texts, strict=True)).items():
-            self._writer.add_document(Document(text=spaced(normalize("NFKC", text)), key=key, edge=_edge_of(key)))
+    def _add(self, told: Mapping[str, tuple[str, bytes]]) -> None:
+        for key, (text, titles) in told.items():
+            document = Document(text=spaced(normalize("NFKC", text)), key=key, edge=_edge_of(key))
+            for mark in unpacked(titles):
+                document.add_unsigned("titles", mark)
+            self._writer.add_document(document)
 
     def _delete(self, keys: Iterable[str]) -> bool:
         given = tuple(keys)
@@ -92,6 +97,10 @@ class LexicalIndex:
     def top_named(self, text: str, barred: Collection[EdgeId] = ()) -> list[list[tuple[str, float]]]:
         """For each name in ``text`` as ``top``, of the summaries that hold it word by word."""
         return [self._search(self._phrase(name), barred) for name in names_in(text)[:MOST_NAMES]]
+
+    def titled(self, name: str, barred: Collection[EdgeId] = ()) -> frozenset[EdgeId]:
+        """The edges that have the mark of a document of this title."""
+        return frozenset(_edge_of(key) for key, _ in self._search(Query.term_query(self._schema, "titles", mark_of(name)), barred))
 
     def _terms(self, text: str) -> list[str]:
         return self._analyser.analyze(spaced(normalize("NFKC", text)))
