@@ -20,7 +20,7 @@ from shared.telemetry.trace import Trace
 from shared.text.sentences import questions_in
 from shared.wire import MOST_WHOLE
 
-FIRST = 1  # edge that is asked besides the asking one, before it is known what its passages lead to
+FIRST = 2  # edges that are asked, the asking one among them, before it is known what their passages lead to
 EDGE_SHARE = 0.5  # of the places, for one edge, where others have something near
 
 
@@ -53,7 +53,7 @@ class Reader:
         with trace.step("match"):
             questions = await embed_questions(collector.embedder, questions_in(sought.question))
             own = [sought.asking] if sought.asking and collector.can_ask(sought.asking) else []
-            first = min(FIRST, settings.edges_k - len(own))
+            first = min(FIRST, settings.edges_k) - len(own)
             asked = [*own, *(await self._nearest(sought, unread(sought.question, questions), but=own, k=first) if first else [])]
         if not asked:
             return CollectedEvidence((), (), (), "no summary is near enough to the question")

@@ -19,7 +19,7 @@ PLAUSIBLE = 0.67  # cosine of the best edge's nearest: of 241 questions at five 
 MANY_WORDS = 0.6  # of the best summary's BM25
 CLEARLY = 0.1  # cosine
 ENOUGH_HEARD = 8  # edges: who comes after them is not asked
-TITLES = 4.0  # of titles beside the words that an edge shares, which are at most 2: where a document is about the thing, it is asked
+TITLES = 2.0  # of a title that one edge has, and that the question names, beside the words that an edge shares, which are at most 2
 AGAIN = 0.5  # of a title that one more edge has
 WORDS = 0.3  # of shared words beside the cosine, the best of all summaries having 1
 
@@ -187,14 +187,13 @@ def covering(ranked: Sequence[EdgeId], said: Mapping[EdgeId, float], untold: Seq
 
     >>> a, b, c = map(EdgeId, "abc")
     >>> names = [Untold(1.0, frozenset({b})), Untold(0.7, frozenset({b, c})), Untold(0.3, frozenset({c}))]
-    >>> covering([a, b, c], {a: 2.0, b: 1.0, c: 1.0}, names)
+    >>> covering([a, b, c], {a: 1.5, b: 1.0, c: 1.0}, names)
     ['b', 'c', 'a']
     """
     left, names, order = list(ranked), list(untold), list[EdgeId]()
     while left:
         gains = {edge: sum(name.weight / len(name.owners) for name in names if edge in name.owners) for edge in left}
-        most = max(gains.values()) or 1.0
-        best = max(left, key=lambda edge: TITLES * gains[edge] / most + said.get(edge, 0.0))  # noqa: B023 - called at once
+        best = max(left, key=lambda edge: TITLES * gains[edge] + said.get(edge, 0.0))  # noqa: B023 - called at once
         order.append(best)
         left.remove(best)
         names = [replace(name, weight=AGAIN * name.weight) if best in name.owners else name for name in names]

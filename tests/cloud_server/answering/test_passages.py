@@ -53,9 +53,9 @@ async def found(service, kit):
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_the_first_site_is_asked_alone_and_its_passage_leads_to_the_next(found):
+async def test_two_sites_are_asked_first_and_their_passages_lead_to_the_next(found):
     reply, _, requests = await found()
-    assert next(edge for edge, _ in requests) == "films"
+    assert "films" in {edge for edge, _ in requests[:2]}
     assert {one.edge for one in reply.evidence} >= {"films", "people"}
     assert {one.text for one in reply.evidence} >= {FILM, BORN}
     assert (reply.reason, [one.status for one in reply.edges]) == ("", ["answered"] * len(reply.edges))
