@@ -182,6 +182,7 @@ class Summary:
     text: str
     entities: int
     relations: int
+    titles: bytes = b""  # marks of the titles of documents that it tells of (shared.text.marks)
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ There is no field for a chunk, entity or relation *vector*: the cloud embeds rel
 from __future__ import annotations
 
 import unicodedata
+from base64 import b64decode, b64encode
 from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field, model_validator
@@ -21,6 +22,7 @@ EDGE_ID_PATTERN = r"^[a-z0-9][a-z0-9-]{0,62}$"
 MAX_QUESTION_CHARS = 4_000
 MAX_SUMMARY_CHARS = 8_000
 MAX_SUMMARIES = 5_000
+MAX_TITLES_CHARS = 2_000  # of the marks of one summary, in base64: 500 marks
 MAX_EVIDENCE = 64
 MAX_POINT_CHARS = 800  # of a sentence that somebody wrote about a passage
 MAX_MORE_CHUNKS = 8
@@ -104,6 +106,7 @@ class Enrolled(Wire):
     memory_version: Count = 0
     cloud_key: str = ""  # base64 Ed25519: the edge pins it when it joins; it countersigns the heads of the edge's ledger
     wire_version: int = WIRE_UNSAID  # that the cloud speaks
+    titles: Annotated[bool, Field(exclude_if=lambda reads: not reads)] = False  # it reads marks of titles; said to who asks for it
 
 
 class Head(Wire):
@@ -144,10 +147,24 @@ class SummaryBody(Wire):
     text: Annotated[str, Field(min_length=1, max_length=MAX_SUMMARY_CHARS)]
     entities: Annotated[int, Field(ge=0, le=1_000_000)]
     relations: Annotated[int, Field(ge=0, le=1_000_000)]
+    titles: Annotated[  # marks in base64, for clouds that have said that they read them
+        str, Field(max_length=MAX_TITLES_CHARS, pattern=r"^([A-Za-z0-9+/]{4})*$", exclude_if=lambda marks: not marks)
+    ] = ""
 
     def to_record(self) -> Summary:
         """The record."""
-        return Summary(SummaryId(self.summary_id), self.text, self.entities, self.relations)
+        return Summary(SummaryId(self.summary_id), self.text, self.entities, self.relations, b64decode(self.titles))
+
+    @classmethod
+    def from_record(cls, summary: Summary) -> SummaryBody:
+        """The body of a summary; a text over the cap is cut, and so are marks. Raises ValidationError."""
+        return cls(
+            summary_id=summary.summary_id,
+            text=summary.text[:MAX_SUMMARY_CHARS],
+            entities=summary.entities,
+            relations=summary.relations,
+            titles=b64encode(summary.titles).decode()[:MAX_TITLES_CHARS],
+        )
 
 
 class DeltaBody(Wire):
@@ -163,15 +180,11 @@ class DeltaBody(Wire):
     @classmethod
     def from_record(cls, delta: SummaryDelta) -> DeltaBody:
         """The body of a delta; a text over the cap is cut. Raises ValidationError."""
-        upserts = [
-            SummaryBody(summary_id=s.summary_id, text=s.text[:MAX_SUMMARY_CHARS], entities=s.entities, relations=s.relations)
-            for s in delta.upserts
-        ]
         return cls(
             epoch=delta.epoch,
             base_version=delta.base_version,
             version=delta.version,
-            upserts=upserts,
+            upserts=[SummaryBody.from_record(summary) for summary in delta.upserts],
             removals=list(delta.removals),
             withheld=delta.withheld,
         )

@@ -12,7 +12,7 @@ from cloud_server.answering.availability import Availability
 from cloud_server.answering.fan_out import FanOut, FanOutRequest, FanOutResult
 from cloud_server.answering.merging import cosines, fill_budget, rescore, within_request
 from cloud_server.answering.ranking import Pool
-from cloud_server.routing.matching import FURTHER, SummaryMatch, owners
+from cloud_server.routing.matching import FURTHER, SummaryMatch, Untold, owners
 from cloud_server.routing.memory_index import MemoryIndex
 from cloud_server.routing.summary_index import SummaryIndex
 from cloud_server.settings import RetrievalSettings
@@ -138,12 +138,24 @@ class EvidenceCollector:
         await self._availability.note(reports, matched=matched, useful=useful, requester=requester)
 
     async def nearest(
-        self, sought: EdgeQuery, texts: Sequence[str], vectors: FloatArray, *, but: Collection[EdgeId], k: int
+        self,
+        sought: EdgeQuery,
+        texts: Sequence[str],
+        vectors: FloatArray,
+        *,
+        untold: Sequence[Untold],
+        but: Collection[EdgeId],
+        k: int,
     ) -> list[EdgeId]:
-        """The k edges to ask for passages, best first: those whose summaries share names and rare words with one of ``texts``."""
-        found = await self._summary_index.nearest_edges(texts, vectors, min_cosine=FURTHER * self.settings.match_threshold)
+        """The k edges to ask for passages, best first: that have documents about ``untold`` names, or share names and rare words."""
+        least = FURTHER * self.settings.match_threshold
+        found = await self._summary_index.nearest_edges(texts, vectors, min_cosine=least, untold=untold)
         others = [edge for edge in found if edge not in but and self._fan_out.reaches(edge)]
         return self._availability.chosen(others, k=k, online=self._fan_out.reaches, requester=sought.requester)[0]
+
+    async def titled(self, texts: Sequence[str]) -> list[dict[str, frozenset[EdgeId]]]:
+        """As ``SummaryIndex.titled``."""
+        return await self._summary_index.titled(texts)
 
     def can_ask(self, edge: EdgeId) -> bool:
         """Whether the asking edge can be asked as well: of what use it was plays no part."""

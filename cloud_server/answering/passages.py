@@ -13,13 +13,14 @@ from cloud_server.answering.fan_out import FanOutRequest, FanOutResult
 from cloud_server.answering.gathering import CollectedEvidence, EdgeQuery, EvidenceCollector
 from cloud_server.answering.merging import distinct
 from cloud_server.answering.ranking import Pool, ordered, sentences_of, shared_places
+from cloud_server.answering.untold import reading, told, untold
 from shared.ports import FloatArray, embed_questions
 from shared.records import EdgeId
 from shared.telemetry.trace import Trace
 from shared.text.sentences import questions_in
 from shared.wire import MOST_WHOLE
 
-FIRST = 1  # edge that is asked besides the asking one, before it is known what its passages lead to
+FIRST = 2  # edges that are asked, the asking one among them, before it is known what their passages lead to
 EDGE_SHARE = 0.5  # of the places, for one edge, where others have something near
 
 
@@ -30,6 +31,13 @@ class _Read:
     order: list[int]  # rows of the pool, best first
     leads: list[str]
     vectors: FloatArray  # (l, d), of the leads
+    reads: list[tuple[str, float]]  # the texts whose names count, and how much
+    told: frozenset[str]  # the names that passages are about
+
+
+def unread(question: str, questions: FloatArray) -> _Read:
+    """Where nothing has come yet, the question alone leads further; ``questions`` (q, d): its vectors."""
+    return _Read([], [question], questions, [(question, 1.0)], frozenset())
 
 
 class Reader:
@@ -45,14 +53,14 @@ class Reader:
         with trace.step("match"):
             questions = await embed_questions(collector.embedder, questions_in(sought.question))
             own = [sought.asking] if sought.asking and collector.can_ask(sought.asking) else []
-            first = min(FIRST, settings.edges_k - len(own))
-            asked = [*own, *(await collector.nearest(sought, [sought.question], questions, but=own, k=first) if first else [])]
+            first = min(FIRST, settings.edges_k) - len(own)
+            asked = [*own, *(await self._nearest(sought, unread(sought.question, questions), but=own, k=first) if first else [])]
         if not asked:
             return CollectedEvidence((), (), (), "no summary is near enough to the question")
         results = [await collector.ask(asked, wanted, trace, until=until)]
         pool = await self._pool(results[0], questions, trace, budget_tokens=budget_tokens)
         found = await self._read(pool, sought.question, questions, trace)
-        if len(asked) < settings.edges_k and (further := await self._further(sought, found, questions, asked, trace)):
+        if (room := settings.edges_k - len(asked)) and (further := await self._further(sought, found, asked, room, trace)):
             results.append(await collector.ask(further, wanted, trace, until=until, earlier=results[0].reports))
             asked += further
             pool = pool.and_also(await self._pool(results[1], questions, trace, budget_tokens=budget_tokens))
@@ -71,19 +79,23 @@ class Reader:
     async def _read(self, pool: Pool, question: str, questions: FloatArray, trace: Trace) -> _Read:
         embedder = self._collector.embedder
         if not pool.passages:
-            return _Read([], [], questions[:0])
+            return unread(question, questions)
         with trace.step("order"):
             order = await asyncio.to_thread(ordered, pool, question)
             said = sentences_of(pool, order)
             rows = await embedder.embed(list(chain.from_iterable(said)))
             ends = np.cumsum([len(of_passage) for of_passage in said])[:-1]
             nearest = [int((part @ questions[0]).argmax()) for part in np.split(rows, ends)]
-            leads = [f"{question} {of_passage[row]}" for of_passage, row in zip(said, nearest, strict=True)]
-            return _Read(order, leads, await embedder.embed(leads))
+            leading = [of_passage[row] for of_passage, row in zip(said, nearest, strict=True)]
+            leads = [f"{question} {sentence}" for sentence in leading]
+            return _Read(order, leads, await embedder.embed(leads), reading(question, pool, order, leading), told(pool))
 
-    async def _further(self, sought: EdgeQuery, found: _Read, questions: FloatArray, asked: Sequence[EdgeId], trace: Trace) -> list[EdgeId]:
-        """Whom the passages lead to; where there are none, who is next."""
-        room = self._collector.settings.edges_k - len(asked)
-        texts, vectors = (found.leads, found.vectors) if found.leads else ([sought.question], questions)
+    async def _further(self, sought: EdgeQuery, found: _Read, asked: Sequence[EdgeId], room: int, trace: Trace) -> list[EdgeId]:
         with trace.step("match"):
-            return await self._collector.nearest(sought, texts, vectors, but=asked, k=room)
+            return await self._nearest(sought, found, but=asked, k=room)
+
+    async def _nearest(self, sought: EdgeQuery, read: _Read, *, but: Sequence[EdgeId], k: int) -> list[EdgeId]:
+        """Whom the question leads to, and what was read: the k best others."""
+        named = await self._collector.titled([text for text, _ in read.reads])
+        names = untold(named, [weight for _, weight in read.reads], read.told)
+        return await self._collector.nearest(sought, read.leads, read.vectors, untold=names, but=but, k=k)

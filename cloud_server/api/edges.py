@@ -68,10 +68,14 @@ async def join(body: Enrolment, cloud: CloudDep, door: DoorDep, request: Request
 
 
 @router.get("/{edge}")
-async def greet(edge: OwnEdge, cloud: CloudDep, wire_version: int = WIRE_UNSAID) -> Enrolled:
-    """What the cloud knows of the edge: how an edge that has joined opens its line; 409 ``wire_version`` to one of another release."""
+async def greet(edge: OwnEdge, cloud: CloudDep, wire_version: int = WIRE_UNSAID, titles: bool = False) -> Enrolled:
+    """What the cloud knows of the edge: how an edge that has joined opens its line; 409 ``wire_version`` to one of another release.
+
+    ``titles``: the edge asks whether marks of titles are read; those that were made before there were any cannot read the answer.
+    """
     check_spoken(wire_version)
-    return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge), speaks=wire_version)
+    known = _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge), speaks=wire_version)
+    return known.model_copy(update={"titles": titles})
 
 
 @router.post("/{edge}/keys")

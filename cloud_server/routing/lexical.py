@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from hashlib import blake2b
 from threading import Lock
 from typing import cast
@@ -12,6 +12,7 @@ from unicodedata import normalize
 from tantivy import DocAddress, Document, Filter, Index, Occur, Query, SchemaBuilder, Searcher, TextAnalyzer, TextAnalyzerBuilder, Tokenizer
 
 from shared.records import EdgeId
+from shared.text.marks import mark_of, unpacked
 from shared.text.sentences import WORD, content_words, names_in, spaced
 
 MOST_WORDS, MOST_NAMES = 64, 16  # of a text that is looked up
@@ -44,6 +45,7 @@ class LexicalIndex:
         schema.add_text_field("key", tokenizer_name="raw", index_option="basic")
         schema.add_integer_field("number", fast=True)  # of the key: a thousand of these are read at once, where stored keys take 8 ms
         schema.add_text_field("edge", tokenizer_name="raw", index_option="basic")
+        schema.add_unsigned_field("titles", indexed=True)
         self._schema = schema.build()
         self._index = Index(self._schema)
         self._index.config_reader("manual")  # a reload of its own would make ours wait a tenth of a second for its lock
@@ -54,16 +56,16 @@ class LexicalIndex:
 
     def put(self, keys: Sequence[str], texts: Sequence[str]) -> None:
         """Insert or replace; keys are those of ``matching.index_key``."""
-        self.renew([(keys, keys, texts)])
+        self.renew([(keys, dict(zip(keys, ((text, b"") for text in texts), strict=True)))])
 
-    def renew(self, batches: Iterable[tuple[Sequence[str], Sequence[str], Sequence[str]]]) -> None:
-        """Drop keys and put texts behind keys that are new or dropped, batch by batch; all is found, or not, from the end on."""
+    def renew(self, batches: Iterable[tuple[Sequence[str], Mapping[str, tuple[str, bytes]]]]) -> None:
+        """Drop keys, and put text and marks behind keys that are new or dropped, batch by batch; all is found, or not, from the end on."""
         with self._lock:
             is_changed = False
-            for dropped, keys, texts in batches:
+            for dropped, told in batches:
                 is_changed |= self._delete(dropped)
-                self._add(keys, texts)
-                is_changed |= bool(keys)
+                self._add(told)
+                is_changed |= bool(told)
             if is_changed:
                 self._commit()
 
@@ -73,11 +75,14 @@ class LexicalIndex:
             if self._delete(keys):
                 self._commit()
 
-    def _add(self, keys: Sequence[str], texts: Sequence[str]) -> None:
-        for key, text in dict(zip(keys, texts, strict=True)).items():
+    def _add(self, told: Mapping[str, tuple[str, bytes]]) -> None:
+        for key, (text, titles) in told.items():
             number = _number_of(key)
             self._keys[number] = key
-            self._writer.add_document(Document(text=spaced(normalize("NFKC", text)), key=key, number=number, edge=_edge_of(key)))
+            document = Document(text=spaced(normalize("NFKC", text)), key=key, number=number, edge=_edge_of(key))
+            for mark in unpacked(titles):
+                document.add_unsigned("titles", mark)
+            self._writer.add_document(document)
 
     def _delete(self, keys: Iterable[str]) -> bool:
         given = tuple(keys)
@@ -99,6 +104,10 @@ class LexicalIndex:
     def top_named(self, text: str, barred: Collection[EdgeId] = ()) -> list[list[tuple[str, float]]]:
         """For each name in ``text`` as ``top``, of the summaries that hold it word by word."""
         return [self._search(self._phrase(name), barred) for name in names_in(text)[:MOST_NAMES]]
+
+    def titled(self, name: str, barred: Collection[EdgeId] = ()) -> frozenset[EdgeId]:
+        """The edges that have the mark of a document of this title."""
+        return frozenset(_edge_of(key) for key, _ in self._search(Query.term_query(self._schema, "titles", mark_of(name)), barred))
 
     def _terms(self, text: str) -> list[str]:
         return self._analyser.analyze(spaced(normalize("NFKC", text)))

@@ -19,6 +19,8 @@ PLAUSIBLE = 0.67  # cosine of the best edge's nearest: of 241 questions at five 
 MANY_WORDS = 0.6  # of the best summary's BM25
 CLEARLY = 0.1  # cosine
 ENOUGH_HEARD = 8  # edges: who comes after them is not asked
+TITLES = 2.0  # of a title that one edge has, and that the question names, beside the words that an edge shares, which are at most 2
+AGAIN = 0.5  # of a title that one more edge has
 WORDS = 0.3  # of shared words beside the cosine, the best of all summaries having 1
 
 
@@ -147,10 +149,24 @@ class WordMatches:
         return {edge: words.get(edge, 0.0) / most_words + named[edge] / most_named for edge in words.keys() | named.keys()}
 
 
+@dataclass(frozen=True, slots=True)
+class Untold:
+    """A name that was read and that no passage is about, and the edges that have a document about it."""
+
+    weight: float
+    owners: frozenset[EdgeId]
+
+
 def by_words(
-    shared: Sequence[WordMatches], vectors: FloatArray, index: VectorIndex, *, min_cosine: float, barred: Collection[EdgeId]
+    shared: Sequence[WordMatches],
+    vectors: FloatArray,
+    index: VectorIndex,
+    *,
+    min_cosine: float,
+    barred: Collection[EdgeId],
+    untold: Sequence[Untold] = (),
 ) -> list[EdgeId]:
-    """The edges with a summary above the threshold for one of ``vectors`` (n, d), those first that share most with one text.
+    """The edges with a summary above the threshold for one of ``vectors`` (n, d), in the order of ``covering``.
 
     Names decide where to look for a thing that is named; where nothing is shared, the nearest come first.
     """
@@ -161,7 +177,27 @@ def by_words(
     said: dict[EdgeId, float] = {}
     for text in shared:
         said |= {edge: max(score, said.get(edge, 0.0)) for edge, score in text.by_edge().items()}
-    return sorted(near, key=lambda edge: (-said.get(edge, 0.0), -near[edge], edge))
+    return covering(sorted(near, key=lambda edge: (-said.get(edge, 0.0), -near[edge], edge)), said, untold)
+
+
+def covering(ranked: Sequence[EdgeId], said: Mapping[EdgeId, float], untold: Sequence[Untold]) -> list[EdgeId]:
+    """The edges in the order in which they are worth asking: for the untold names that they own, and for their words.
+
+    A name counts the less the more edges own it, and the less where one before owns it; not nothing, as that one may lie (goal S10). ``ranked``: all, by their words ``said``, which decide where no name does.
+
+    >>> a, b, c = map(EdgeId, "abc")
+    >>> names = [Untold(1.0, frozenset({b})), Untold(0.7, frozenset({b, c})), Untold(0.3, frozenset({c}))]
+    >>> covering([a, b, c], {a: 1.5, b: 1.0, c: 1.0}, names)
+    ['b', 'c', 'a']
+    """
+    left, names, order = list(ranked), list(untold), list[EdgeId]()
+    while left:
+        gains = {edge: sum(name.weight / len(name.owners) for name in names if edge in name.owners) for edge in left}
+        best = max(left, key=lambda edge: TITLES * gains[edge] + said.get(edge, 0.0))  # noqa: B023 - called at once
+        order.append(best)
+        left.remove(best)
+        names = [replace(name, weight=AGAIN * name.weight) if best in name.owners else name for name in names]
+    return order
 
 
 def led_by_words(

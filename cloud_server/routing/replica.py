@@ -25,7 +25,7 @@ RETIRED_KEPT = 1000  # epochs of one edge: a delta of an older store than these 
 
 log = logging.getLogger("dgrag.cloud.replica")
 
-Value: TypeAlias = str | int
+Value: TypeAlias = str | int | bytes
 
 
 Body = TypeVar("Body")

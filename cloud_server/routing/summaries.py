@@ -15,21 +15,22 @@ SYNCS_KEPT = 1000  # rows of history, for each edge
 class SummaryStore(Replica[Summary, SummaryDelta]):
     """The replica of summaries, with a history of what each edge sent."""
 
-    columns = Columns("summaries", "summary_id", ("text", "entities", "relations"), "epoch", "version", "embedding")
+    columns = Columns("summaries", "summary_id", ("text", "entities", "relations", "titles"), "epoch", "version", "embedding")
 
     def key_of(self, body: Summary) -> str:
         """As the replica says."""
         return body.summary_id
 
     def _values(self, body: Summary) -> tuple[Value, ...]:
-        return body.text, body.entities, body.relations
+        return body.text, body.entities, body.relations, body.titles
 
     def _body(self, row: Row) -> Summary:
-        return Summary(SummaryId(row["summary_id"]), row["text"], row["entities"], row["relations"])
+        return Summary(SummaryId(row["summary_id"]), row["text"], row["entities"], row["relations"], bytes(row["titles"]))
 
     def _checksum(self, said: Sequence[Value], vector: bytes) -> int:
-        *told, held_back = said
-        return super()._checksum(said if held_back else told, vector)  # as in stores that are older than verdicts
+        *told, titles, held_back = said
+        newer = [said for said in (titles, held_back) if said]
+        return super()._checksum([*told, *newer], vector)  # as in stores that are older than marks and verdicts
 
     def _embedded(self, body: Summary) -> str:
         return body.text

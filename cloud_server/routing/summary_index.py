@@ -5,13 +5,13 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.routing.lexical import LexicalIndex
-from cloud_server.routing.matching import Descent, SummaryMatch, WordMatches, by_words, led_by_words, match, second_opinion
+from cloud_server.routing.matching import Descent, SummaryMatch, Untold, WordMatches, by_words, led_by_words, match, second_opinion
 from cloud_server.routing.renewal import News
 from cloud_server.routing.replica import Shelf
 from cloud_server.routing.screening import Samples, judged
@@ -19,6 +19,7 @@ from cloud_server.routing.summaries import SummaryStore
 from shared.ports import Embedder, FloatArray, VectorIndex
 from shared.records import EdgeId, SummaryDelta
 from shared.text.asking import is_foreign
+from shared.text.marks import names_among
 
 JUDGED_ANEW = 1000  # of what is held back, with each delta: what it copied may be gone
 
@@ -58,15 +59,15 @@ class SummaryIndex:
     def _renew(self) -> None:
         self._lexicon.renew(self._texts())
 
-    def _texts(self) -> Iterator[tuple[Sequence[str], Sequence[str], Sequence[str]]]:
-        """Edge by edge the keys that are gone or told anew, those to be put, and their texts; vectors are renewed on the way."""
+    def _texts(self) -> Iterator[tuple[Sequence[str], Mapping[str, tuple[str, bytes]]]]:
+        """Edge by edge the keys that are gone or told anew, and those to be put with text and marks; vectors are renewed on the way."""
         for renewed in self._news.read():
             self._index.drop(renewed.gone)
             keys, rows = list(renewed.fresh), renewed.fresh.values()
             if keys:
                 self._index.put(keys, np.stack([row.vector for row in rows]))
             self._samples.keep(renewed.edge, renewed.vectors)
-            yield (*renewed.gone, *renewed.again), keys, [row.body.text for row in rows]
+            yield (*renewed.gone, *renewed.again), {key: (row.body.text, row.body.titles) for key, row in renewed.fresh.items()}
 
     async def accept(self, edge: EdgeId, delta: SummaryDelta) -> None:
         """Apply a delta once; a repeated or older one changes nothing. Copies and hubs are stored, but not matched.
@@ -168,13 +169,30 @@ class SummaryIndex:
 
         return await asyncio.to_thread(found)
 
-    async def nearest_edges(self, texts: Sequence[str], vectors: FloatArray, *, min_cosine: float) -> list[EdgeId]:
+    async def titled(self, texts: Sequence[str]) -> list[dict[str, frozenset[EdgeId]]]:
+        """For each text the names in it that are titles of documents, and the edges that have these; without barred edges."""
+
+        def found() -> list[dict[str, frozenset[EdgeId]]]:
+            barred, owners = self._registry.barred(), dict[str, frozenset[EdgeId]]()
+
+            def known(name: str) -> bool:
+                if name not in owners:
+                    owners[name] = self._lexicon.titled(name, barred)
+                return bool(owners[name])
+
+            return [{name: owners[name] for name in names_among(text, known)} for text in texts]
+
+        return await asyncio.to_thread(found)
+
+    async def nearest_edges(
+        self, texts: Sequence[str], vectors: FloatArray, *, min_cosine: float, untold: Sequence[Untold] = ()
+    ) -> list[EdgeId]:
         """As ``matching.by_words`` for ``texts`` and their ``vectors`` (n, d), off the event loop; without barred edges."""
 
         def found() -> list[EdgeId]:
             barred = self._registry.barred()
             shared = [WordMatches(self._lexicon.top(text, barred), self._lexicon.top_named(text, barred)) for text in texts]
-            return by_words(shared, vectors, self._index, min_cosine=min_cosine, barred=barred)
+            return by_words(shared, vectors, self._index, min_cosine=min_cosine, barred=barred, untold=untold)
 
         return await asyncio.to_thread(found)
 

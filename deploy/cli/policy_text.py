@@ -13,6 +13,7 @@ from edge_node.egress.dry_run import HintBudget, Shown
 from edge_node.policy.rules import Policy
 from edge_node.policy.words import MEANING, general, listed, remembered
 from shared.plural import counted
+from shared.text.marks import MARK_BYTES
 from shared.text.plain import plain
 from shared.wire import DeltaBody, EvidenceReply, MemoryDelta
 
@@ -64,6 +65,8 @@ def _summaries(delta: DeltaBody) -> Iterator[RenderableType]:
             style="bold",
         )
         yield Padding(Text(plain(item.text)), INDENT)
+        if titles := len(item.to_record().titles) // MARK_BYTES:
+            yield Padding(Text(f"and {counted(titles, 'mark')} of documents' titles, where the cloud reads them"), INDENT)
     if delta.removals:
         yield Text(f"{counted(len(delta.removals), 'summary', 'summaries')} withdrawn", style="bold")
 

@@ -187,7 +187,7 @@ class CloudClient:
 
     async def greet(self, *, deadline_s: float = 10.0) -> Enrolled:
         """Learn what the cloud knows of us. CloudRefused(reason="wire_version"): it speaks another version of the protocol."""
-        known = await self._send(ENROLLED, "GET", f"/v1/edges/{self.edge}?wire_version={WIRE_VERSION}", None, deadline_s)
+        known = await self._send(ENROLLED, "GET", f"/v1/edges/{self.edge}?wire_version={WIRE_VERSION}&titles=true", None, deadline_s)
         if known.wire_version != WIRE_VERSION:  # one of before version 6 does not look at what we say
             mismatch = WireMismatch(edge=WIRE_VERSION, cloud=known.wire_version)
             raise CloudRefused(mismatch.message, status=409, reason=mismatch.code)

@@ -135,6 +135,7 @@ class CloudConnection:
         known = await self._greet()
         await asyncio.to_thread(self._ledger.check, known)
         await self._ledger.compare_heads()
+        self.state.reads_titles = known.titles
         for replicator in self._replicators:  # a restored store has another epoch from here on
             await asyncio.to_thread(replicator.learn, known)
         self.state.connected, self.state.error = True, ""  # not before it is known what the cloud knows: this could be in sync by chance

@@ -6,14 +6,14 @@ import asyncio
 import logging
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
 from typing import ClassVar, Generic, Protocol, TypeVar
 
 from edge_node.cloud.client import CloudClient, Holds
 from edge_node.database.outbox import Outbox
-from edge_node.documents.receipts import ACKNOWLEDGED, MEMORIES_ACKNOWLEDGED, MEMORIES_HELD
+from edge_node.documents.receipts import ACKNOWLEDGED, MEMORIES_ACKNOWLEDGED, MEMORIES_HELD, TITLES_TOLD
 from edge_node.egress.ledger import Ledger
 from edge_node.egress.memory_outbox import SharedMemories
 from edge_node.graph.store import GraphStore
@@ -64,6 +64,7 @@ class LinkState:
     connected: bool = False
     summaries: Acknowledged = field(default_factory=Acknowledged)
     memories: Acknowledged = field(default_factory=Acknowledged)
+    reads_titles: bool = False  # whether the cloud has said that it reads marks of titles
     sent_bytes: int = 0
     error: str = "not connected yet"
 
@@ -157,7 +158,11 @@ class SummaryReplicator(Replicator[SummaryDelta]):
         self._client = client
 
     async def _push(self, delta: SummaryDelta, rule: str, holds: Holds) -> tuple[Enrolled, int]:
-        return await self._client.push(delta, rule=rule, holds=holds)
+        told = delta if self._state.reads_titles else untitled(delta)
+        said, sent = await self._client.push(told, rule=rule, holds=holds)
+        if self._state.reads_titles and not delta.base_version:
+            await asyncio.to_thread(self._outbox.database.set_meta, TITLES_TOLD, said.cloud_key)
+        return said, sent
 
     def _held(self, known: Enrolled) -> tuple[str, int]:
         return known.epoch, known.version
@@ -167,6 +172,13 @@ class SummaryReplicator(Replicator[SummaryDelta]):
         version = known.version if known.epoch == self._outbox.epoch() else -1
         _keep(self._outbox, {ACKNOWLEDGED: version})
         self._acknowledged.epoch, self._acknowledged.version = known.epoch, version
+        if self._state.reads_titles and self._outbox.database.meta(TITLES_TOLD, "") != known.cloud_key:
+            self._acknowledged.epoch, self._acknowledged.version = "", -1  # it learnt all without them: all is told again
+
+
+def untitled(delta: SummaryDelta) -> SummaryDelta:
+    """The delta for a cloud that is older than marks of titles."""
+    return replace(delta, upserts=tuple(replace(summary, titles=b"") for summary in delta.upserts))
 
 
 class MemoryReplicator(Replicator[MemoryDelta]):

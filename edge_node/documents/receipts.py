@@ -16,6 +16,7 @@ UNERASED = "unerased"  # key in meta: something was deleted since the store's fi
 ACKNOWLEDGED = "cloud_version"  # key in meta: the newest version of the summaries that the cloud is known to have
 MEMORIES_ACKNOWLEDGED = "cloud_memories_version"  # the same of shared memories; one that has none has forgotten all
 MEMORIES_HELD = "cloud_memories_held"  # key in meta: the version of the shared memories that the cloud holds; -1: none of this store's
+TITLES_TOLD = "titles_told"  # key in meta: the key of the cloud that has all summaries with the marks of titles
 MEMORIES_VERSION = "memories_version"  # key in meta: the newest version of the shared memories
 
 

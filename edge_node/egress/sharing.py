@@ -142,13 +142,17 @@ class Sharing:
         policy = self.file.lasting()
         redactor = self.redactor(policy)
         sets = self._documents.label_sets()
-        told = [labels for labels in sets if labels is not None and policy.summary_level(labels) >= Level.SUMMARY]
+        told, titled = (
+            [labels for labels in sets if labels is not None and policy.summary_level(labels) >= least]
+            for least in (Level.SUMMARY, Level.EVIDENCE)
+        )
         unread = self.unread(policy)
         return SummaryRelease(
             f"{policy.summaries_key}:{changed}:{redactor.key}{_key_of(unread)}",
             unread | (self._documents.not_labelled(told) if len(told) < len(sets) else frozenset()),
             policy.minimum_support,
             redactor,
+            self._documents.not_labelled(titled) if len(titled) < len(sets) else frozenset(),
         )
 
     def is_told(self) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Callable
+from dataclasses import replace
 
 from edge_node.graph.knowledge_graph import Graph
 from edge_node.graph.merging import descriptions_hash
@@ -16,8 +17,6 @@ from edge_node.graph.view import pair_of
 from edge_node.model_task import ModelTask
 from edge_node.records import Cost, Progress
 from edge_node.settings import GraphSettings
-from shared.records import Summary, SummaryId
-
 log = logging.getLogger("dgrag.edge.refine")
 AT_ONCE = 8  # texts in one go: a new document must not wait longer (performance goal F4)
 
@@ -76,7 +75,8 @@ class SummaryRefiner:
             return Cost()
         stored, part, mask = found
         reply, cost = await self._task.ask(summary_prompt(part), f"the model gave no summary of {subgraph_id}")
-        summary = Summary(SummaryId(subgraph_id), mask(summarised(reply, part)), len(part.entities), len(part.relations))
+        text = mask(summarised(reply, part))
+        summary = replace(stored.summary, text=text, entities=len(part.entities), relations=len(part.relations))
         better = StoredSummary(summary, stored.input_hash, facts_of(part), stale=False)
         async with self._updater.lock:
             await asyncio.to_thread(self._store.save_summary, better, asked_for=stored.input_hash)

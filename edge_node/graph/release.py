@@ -24,6 +24,7 @@ class SummaryRelease:
     withheld: frozenset[str]  # ids of documents, and of single chunks
     minimum_support: int
     redactor: Redactor
+    untitled: frozenset[DocumentId] = frozenset()  # documents whose facts may be told, and not their titles: no passage of them leaves
 
     @property
     def is_all(self) -> bool:

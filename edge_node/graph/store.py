@@ -224,7 +224,7 @@ def _page_rows(chars: Sequence[int]) -> int:
 
 
 def _summary(row: sqlite3.Row) -> Summary:
-    return Summary(SummaryId(row["summary_id"]), row["text"], row["entities"], row["relations"])
+    return Summary(SummaryId(row["summary_id"]), row["text"], row["entities"], row["relations"], row["titles"])
 
 
 def _write_summaries(tx: sqlite3.Connection, told: Sequence[StoredSummary], kept: Sequence[StoredSummary], gone: str) -> None:
@@ -238,22 +238,23 @@ def _write_summaries(tx: sqlite3.Connection, told: Sequence[StoredSummary], kept
         return
     version = GraphStore.next_version(tx)
     tx.execute(
-        "UPDATE summaries SET removed = 1, text = '', crc = 0, facts = '[]', stale = 0, version = ?"
+        "UPDATE summaries SET removed = 1, text = '', titles = x'', crc = 0, facts = '[]', stale = 0, version = ?"
         f" WHERE removed = 0 AND summary_id IN {KEYS}",
         (version, gone),
     )
     tx.executemany(
-        "INSERT OR REPLACE INTO summaries (summary_id, text, crc, input_hash, entities, relations, version, facts, stale)"
-        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "INSERT OR REPLACE INTO summaries (summary_id, text, crc, input_hash, entities, relations, version, facts, stale, titles)"
+        " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [_summary_values(stored, version) for stored in told],
     )
 
 
-def _summary_values(stored: StoredSummary, version: int) -> tuple[str | int, ...]:
+def _summary_values(stored: StoredSummary, version: int) -> tuple[str | int | bytes, ...]:
     summary = stored.summary
     key, text = summary.summary_id, summary.text
     return (
         key, text, crc(key, text), stored.input_hash, summary.entities, summary.relations, version, json.dumps(stored.facts), stored.stale,
+        summary.titles,
     )  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from edge_node.graph.repair import Placed, Placer
 from edge_node.graph.resolution import Resolved, Resolver
 from edge_node.graph.store import OBEYS, Settlement, StoredSummary
 from edge_node.graph.summaries import extractive_summary
+from edge_node.graph.titles import title_marks
 from edge_node.graph.tools import Tools
 from edge_node.graph.view import View, changed_told, entity_text, pair_of, relation_key, relation_text
 from edge_node.records import Progress
@@ -55,19 +56,26 @@ def tell(
     removed_from: Collection[str],
     form: SummaryForm,
     mask: Callable[[str], str],
+    titles: Mapping[str, bytes],
 ) -> ToldSummaries:
-    """Look at parts as they may be told. removed_from: those whose text may tell of something that was removed: it must not stay."""
+    """Look at parts as they may be told. removed_from: those whose text may tell of something that was removed: it must not stay.
+
+    titles: the marks of each part.
+    """
     told = ToldSummaries([], [])
     for subgraph_id, part in parts.items():
-        old, made_of = stored.get(subgraph_id), summary_hash(part)
+        old, made_of, marks = stored.get(subgraph_id), summary_hash(part), titles[subgraph_id]
         if old is not None and old.input_hash == made_of and subgraph_id not in removed_from:
+            if old.summary.titles != marks:
+                told.changed.append(replace(old, summary=replace(old.summary, titles=marks)))
             continue
         if old is not None and form.by_model and old.facts and subgraph_id not in removed_from:  # plain ones have no facts to find them by
             stale = old.stale or changed_share(old.facts, facts_of(part)) >= form.staleness
-            told.kept.append(replace(old, input_hash=made_of, stale=stale))
+            new = replace(old, summary=replace(old.summary, titles=marks), input_hash=made_of, stale=stale)
+            (told.kept if old.summary == new.summary else told.changed).append(new)
             continue
         text = mask(extractive_summary(part))
-        summary = Summary(SummaryId(subgraph_id), text, len(part.entities), len(part.relations))
+        summary = Summary(SummaryId(subgraph_id), text, len(part.entities), len(part.relations), marks)
         facts = facts_of(part) if form.by_model else ()  # a plain text is always of its part as it is
         new = StoredSummary(summary, made_of, facts, stale=form.by_model and bool(part.entities))
         (told.kept if old is not None and old.summary == summary else told.changed).append(new)
@@ -124,6 +132,7 @@ class GraphUpdater:
     def __init__(self, tools: Tools, settings: GraphSettings, kinds: Collection[GraphKind] = ()) -> None:
         """``kinds``: whose vectors are read by a method; the others are not made, and not kept."""
         self._store = tools.graph
+        self._documents = tools.documents
         self._kinds = kinds
         self._releases = tools.releases
         self._embedder = tools.embedder
@@ -257,7 +266,7 @@ class GraphUpdater:
         stored, mask = self._store.stored_summaries(members), release.redactor.mask
         if not obeyed:
             removed_from |= disobeying(parts, stored, mask)
-        return tell(parts, stored, removed_from, self._form, mask)
+        return tell(parts, stored, removed_from, self._form, mask, title_marks(parts, self._documents, release, canonical))
 
     def released_part(self, subgraph_id: str, release: SummaryRelease) -> Graph | None:
         """What the cloud may know of a part now; None where the part is gone, or what is shown is older than the partition."""

@@ -171,9 +171,9 @@ class Policy(_Part):
     @property
     def summaries_key(self) -> str:
         """The same for the parts that concern summaries."""
-        shared = sorted(label for label, share in self.labels.items() if level(share) >= Level.SUMMARY)
-        unlabelled = level(self.unlabelled) >= Level.SUMMARY
-        return _digest([unlabelled, shared, self.minimum_support, self.redact.model_dump(), *self._reading])
+        read = {label: min(level(share), Level.EVIDENCE) for label, share in self.labels.items() if level(share) >= Level.SUMMARY}
+        unlabelled = min(level(self.unlabelled), Level.EVIDENCE)  # whether passages leave decides about titles
+        return _digest([unlabelled, sorted(read.items()), self.minimum_support, self.redact.model_dump(), *self._reading])
 
     @property
     def memories_key(self) -> str:

@@ -2,12 +2,14 @@
 
 import json
 import random
+from base64 import b64decode
 
 import pytest
 
 from edge_node.egress.policy_file import NAME, WITHDRAWN_AFTER_S
 from edge_node.graph.release import SummaryRelease
 from edge_node.policy.rules import Level, Policy
+from shared.text.marks import mark_of, unpacked
 from tests.support.policies import EDGES, LABELS, PURPOSES, Canary, RandomPolicy, Site, spelling
 from tests.support.storing import SetClock
 
@@ -47,9 +49,23 @@ async def leaks(site, known, rng):
     found = [*wrongly_told(policy, known, sync), *wrongly_given(policy, known, b"".join(replies), requester, purpose)]
     found += [f"quote of {word}" for reply in replies for word in wrongly_quoted(policy, known, reply, requester, purpose)]
     found += ["one reply too many"] * (0 < policy.replies < sum(b'"text"' in reply for reply in replies))
+    found += wrongly_titled(policy, known, sync)
     found += ["question"] * (bool(escalated) and not policy.lets_leave(client))
     found += [word for word in policy.masked if word.encode() in sync + b"".join(replies) + escalated]
     return found, sync, replies[0], escalated
+
+
+def marks_in(sync):
+    told = [one for body in sync.split(b"\n") if body for one in json.loads(body)["upserts"]]
+    return {mark for one in told for mark in unpacked(b64decode(one.get("titles", "")))}
+
+
+def wrongly_titled(policy, known, sync):
+    """Titles that may not leave, and whose marks do."""
+    marks = marks_in(sync)
+    for canary in known:
+        kept = policy.summary(canary.labels) < Level.EVIDENCE or policy.k > 1 or canary.word in policy.masked
+        yield from ["title"] * (kept and mark_of(f"{canary.word} unit") in marks)
 
 
 def wrongly_told(policy, known, sync):
@@ -72,7 +88,7 @@ def wrongly_quoted(policy, known, reply, requester, purpose):
 
 
 async def campaign(folder, *, sites, naive=False):
-    rng, found, told, given, left = random.Random(7 + naive), [], 0, 0, 0
+    rng, found, told, titled, given, left = random.Random(7 + naive), [], 0, 0, 0, 0
     for number in range(sites):
         async with Site.opened(folder / str(number), naive=naive) as site:
             known = list(canaries(rng))
@@ -83,9 +99,11 @@ async def campaign(folder, *, sites, naive=False):
                 leaked, sync, reply, escalated = await leaks(site, known, rng)
                 found += leaked
                 told += b"zq" in sync
+                titled += bool(marks_in(sync))
                 given += b"zq" in reply
                 left += b"pump" in escalated
     assert told or naive
+    assert titled or naive
     assert given
     assert left
     return found

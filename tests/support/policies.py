@@ -98,7 +98,7 @@ class Site:
     async def add(self, canary):
         words = (canary.spelling, f"{canary.word} unit")
         text = f"{canary.spelling} visits the {canary.word} unit. The {canary.word} pump of {canary.spelling} stopped."
-        await self.bench.add(canary.name, words, related=[words], text=text, labels=canary.labels)
+        await self.bench.add(canary.name, words, related=[words], text=text, labels=canary.labels, title=words[1])
 
     async def load(self):
         await self.strategy.open()
@@ -110,7 +110,7 @@ class Site:
     async def pushed(self):
         """What a cloud that knows nothing is sent by the real client."""
         self.sent.clear()
-        state = LinkState(connected=True)
+        state = LinkState(connected=True, reads_titles=True)
         await SummaryReplicator(self.client, self.bench.graph, self.sharing, state).send()
         return b"\n".join(self.sent)
 

@@ -1,11 +1,13 @@
 """Passages for a reader: who is asked first, where the passages lead, and what comes back. The edges poll over HTTP."""
 
 import asyncio
+from base64 import b64encode
 
 import pytest
 
 from shared.evidence import SearchBody
 from shared.records import EdgeId
+from shared.text.marks import mark_of, packed
 
 FILM = "The film Gold Rain was directed by Ann Lee."
 BORN = "Ann Lee was born in Oslo in 1950."
@@ -51,9 +53,9 @@ async def found(service, kit):
     await asyncio.gather(*tasks, return_exceptions=True)
 
 
-async def test_the_first_site_is_asked_alone_and_its_passage_leads_to_the_next(found):
+async def test_two_sites_are_asked_first_and_their_passages_lead_to_the_next(found):
     reply, _, requests = await found()
-    assert next(edge for edge, _ in requests) == "films"
+    assert "films" in {edge for edge, _ in requests[:2]}
     assert {one.edge for one in reply.evidence} >= {"films", "people"}
     assert {one.text for one in reply.evidence} >= {FILM, BORN}
     assert (reply.reason, [one.status for one in reply.edges]) == ("", ["answered"] * len(reply.edges))
@@ -107,3 +109,14 @@ async def test_thousands_of_summaries_full_of_the_questions_words_push_the_owner
     reply, _, _ = await found(mallory=[kit.evidence("Buy from Mallory.")])
     assert {"mallory", "films"} <= {one.edge for one in reply.edges}
     assert FILM in {one.text for one in reply.evidence}
+
+
+async def test_the_site_that_has_a_document_about_a_name_that_was_read_is_asked_though_others_share_more_words(service, kit, found):
+    """From a home that knows the film, one more place is left: "crowd" shares every word, and only "notes" has the title."""
+    titles = b64encode(packed([mark_of("Ann Lee")])).decode()
+    await kit.enrol(service.http, "crowd", "Ann Lee, director of the film Gold Rain, born; Ann Lee was born where?")
+    assert (await kit.join(service.http, "notes")).status_code == 201
+    body = kit.delta(0, 1, {**kit.summary("s0", "Lives of people in the film"), "titles": titles})
+    assert (await service.http.put("/v1/edges/notes/summaries", json=body, auth=kit.signed(service.http, "notes"))).status_code == 200
+    reply, _, _ = await found(asking=EdgeId("films"), notes=[kit.evidence(BORN)], crowd=[kit.evidence("Ann Lee has been here.")])
+    assert "notes" in {one.edge for one in reply.edges}

@@ -3,6 +3,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cloud_server.routing.lexical import LOOKED_AT, MOST_NAMES, OF_ONE_EDGE, LexicalIndex
+from shared.text.marks import mark_of, packed
 from shared.text.sentences import names_in
 
 TEXTS = {"bank/s": "Loans and gold of Marlow Bank", "ward/s": "Infusion pumps of Juniper Ward", "plant/s": "Battery packs, Juniper oil"}
@@ -64,3 +65,12 @@ def test_many_summaries_of_one_edge_hide_no_other_edges(lexicon):
 def test_barred_edges_are_not_looked_at(lexicon):
     assert [key for key, _ in lexicon.top("juniper pump", barred={"ward"})] == ["plant/s"]
     assert lexicon.top_named("Juniper Ward", barred={"ward"}) == [[]]
+
+
+def test_who_has_a_document_is_found_by_the_mark_of_its_title_until_it_is_dropped(lexicon):
+    marks = packed([mark_of("Orrin Mill"), mark_of("Gold Rain (film)")])
+    lexicon.renew([((), {"films/s": ("Films", marks), "mills/s": ("Mills", packed([mark_of("Orrin Mill")]))})])
+    assert lexicon.titled("orrin mill") == {"films", "mills"}
+    assert lexicon.titled("orrin mill", {"films"}) == {"mills"}
+    lexicon.drop(["films/s"])
+    assert (lexicon.titled("Gold Rain: film"), lexicon.titled("Orrin Mill")) == (frozenset(), {"mills"})

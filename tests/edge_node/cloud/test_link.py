@@ -39,6 +39,7 @@ class FakeCloud:
         self.heads = []
         self.refuse_heads = []
         self.identity = make_identity()
+        self.known = {}  # what it says to a greeting
         self.away = self.expelled = self.strange = False
         self.greetings = 0
         self.replied = asyncio.Event()
@@ -52,7 +53,7 @@ class FakeCloud:
             raise CloudRefused("ward was expelled", status=403, reason="expelled")
         if self.away:
             raise CloudUnavailable("away")
-        return Enrolled(edge="ward")
+        return Enrolled(edge="ward", **self.known)
 
     async def push(self, delta, *, rule, **_):
         self.deltas.append(delta)
@@ -60,7 +61,7 @@ class FakeCloud:
         if self.refuse_deltas:
             raise self.refuse_deltas.pop()
         self.pushed.set()
-        return Enrolled(edge="ward", epoch=delta.epoch, version=delta.version), 10
+        return Enrolled(edge="ward", epoch=delta.epoch, version=delta.version, cloud_key=self.identity.public_key), 10
 
     async def poll(self, *, wait_s):
         if not self.requests:
@@ -774,3 +775,30 @@ async def test_a_flood_of_requests_waits_at_the_cloud_until_it_has_heard_that_th
         on_text.set()
         await until(lambda: len(polls) > 1)
         assert len(link._replies) <= MOST_REPLIES + MAX_POLLED
+
+
+def knowing(graph, *, reads):
+    """A cloud that has all summaries; ``reads``: it says that it reads marks of titles."""
+    cloud = FakeCloud()
+    cloud.known = {"titles": reads, "cloud_key": cloud.identity.public_key, "epoch": graph.epoch(), "version": graph.version()}
+    return cloud
+
+
+async def in_step(graph, cloud):
+    """The marks that this cloud is sent until it knows all."""
+    sent = len(cloud.deltas)
+    async with running(link := link_of(cloud, graph)):
+        await until(lambda: link.in_sync)
+    return [one.titles for delta in cloud.deltas[sent:] for one in delta.upserts]
+
+
+async def test_a_cloud_that_has_come_to_read_marks_of_titles_is_told_all_summaries_again_once(graph):
+    commit_texts(graph, {"s2": "about b"}, titles=b"abc")
+    assert await in_step(graph, knowing(graph, reads=False)) == []
+    cloud = knowing(graph, reads=True)
+    assert [await in_step(graph, cloud) for _ in range(2)] == [[b"abc"], []]
+
+
+async def test_a_cloud_that_does_not_read_marks_of_titles_gets_none(graph):
+    commit_texts(graph, {"s2": "about b"}, titles=b"abc")
+    assert await in_step(graph, FakeCloud()) == [b""]

@@ -1,0 +1,3 @@
+-- As migrations/sqlite 0009.
+
+ALTER TABLE summaries ADD COLUMN titles BYTEA NOT NULL DEFAULT '';

@@ -1,0 +1,74 @@
+"""Marks of names: short hashes by which a cloud finds the sites that have a document about a thing, whose name it has read elsewhere.
+
+A mark tells nobody a name. Who guesses one, from a list of names, learns whether its mark is there; so short is it that of six million
+wrong guesses about a hundred are there as well.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from hashlib import blake2b
+
+from shared.text.sentences import WORD, content_words
+
+MARK_BYTES = 3
+LONGEST = 12  # words of a name; titles of works are longer than most
+
+
+def plain(name: str) -> str:
+    """The words of a name, in lower case.
+
+    >>> plain("Orrin-Mill (1998 film)")
+    'orrin mill 1998 film'
+    """
+    return " ".join(WORD.findall(name.casefold()))
+
+
+def mark_of(name: str) -> int:
+    """The mark of a name. Case and punctuation make no difference.
+
+    >>> mark_of("Orrin Mill (film)") == mark_of("ORRIN MILL: film"), mark_of("Orrin Mill") < 2 ** (8 * MARK_BYTES)
+    (True, True)
+    """
+    return int.from_bytes(blake2b(plain(name).encode("utf-8", "surrogatepass"), digest_size=MARK_BYTES).digest())
+
+
+def packed(marks: Iterable[int]) -> bytes:
+    """Different marks in a row, in an order that tells nothing.
+
+    >>> packed([258, 1, 258])
+    b'\\x00\\x00\\x01\\x00\\x01\\x02'
+    """
+    return b"".join(mark.to_bytes(MARK_BYTES) for mark in sorted(set(marks)))
+
+
+def unpacked(marks: bytes) -> list[int]:
+    """The reverse; what is left at the end and is no whole mark counts as none.
+
+    >>> unpacked(packed([258, 1]))
+    [1, 258]
+    """
+    return [int.from_bytes(marks[at : at + MARK_BYTES]) for at in range(0, len(marks) - MARK_BYTES + 1, MARK_BYTES)]
+
+
+def names_among(text: str, known: Callable[[str], bool]) -> list[str]:
+    """The known names in a text, each once: runs that begin and end with a capital or a digit, the longest first, none within another.
+
+    The word that a text begins with is no name alone, and neither is one without a meaning of its own.
+
+    >>> names_among("Who made Gold of the Rhine in Oslo?", {"gold of the rhine", "rhine", "oslo"}.__contains__)
+    ['gold of the rhine', 'oslo']
+    """
+    words = WORD.findall(text)
+    low = [word.casefold() for word in words]
+    ends = [at for at, word in enumerate(words) if word[0].isupper() or word[0].isdigit()]
+    found, after = dict[str, None](), 0
+    for start in ends:
+        if start < after:
+            continue
+        for end in (end for end in reversed(ends) if start <= end < start + LONGEST):
+            run = " ".join(low[start : end + 1])
+            if (end > start or (start > 0 and content_words(run))) and known(run):
+                found[run], after = None, end + 1
+                break
+    return list(found)
