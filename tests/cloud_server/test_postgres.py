@@ -152,7 +152,7 @@ def test_a_full_disk_is_told_as_one_and_leaves_nothing(url):
 
     def told(tx):
         tx.execute("INSERT INTO edges (edge, last_seen) VALUES ('ward', 1.0)")
-        tx.execute("INSERT INTO summaries VALUES ('ward', 's', 't', 1, 1, ?, 0, '', 0)", (b"",))
+        tx.execute("INSERT INTO summaries VALUES ('ward', 's', 't', 1, 1, ?, 0, '', 0, ?)", (b"", b""))
 
     with pytest.raises(DiskFull), database.write() as tx:
         told(tx)

@@ -57,7 +57,7 @@ def test_reads_do_not_wait_for_a_writer(store, database):
         return store.counts()
 
     with database.write() as tx, ThreadPoolExecutor(1) as other_thread:
-        tx.execute("INSERT INTO summaries VALUES ('ward', 's', 't', 1, 1, ?, 0, '', 0)", (b"",))
+        tx.execute("INSERT INTO summaries VALUES ('ward', 's', 't', 1, 1, ?, 0, '', 0, ?)", (b"", b""))
         assert other_thread.submit(count).result(timeout=10) == {}
     assert store.counts() == {"ward": (1, 0)}
 
