@@ -89,6 +89,10 @@ class Gate:
         self._embedder = embedder
         self.settings = settings
 
+    def with_settings(self, settings: GateSettings) -> Gate:
+        """A gate with other thresholds."""
+        return Gate(self._generator, self._embedder, settings)
+
     @property
     def minds_refusals(self) -> bool:
         """Whether too many of them make it escalate; an answer that no passage says is one."""
