@@ -96,6 +96,7 @@ BORDER = [
     "benchmarks/restoration.py",
     "benchmarks/runner.py",
     "benchmarks/same_answers.py",
+    "benchmarks/self_calibration.py",
     "benchmarks/sharing.py",
     "benchmarks/single_facts.py",
     "benchmarks/stages/__init__.py",

@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from edge_node.api.access import GuardedRoute, Node
 from edge_node.calibration.choice import Choice
 
-router = APIRouter(prefix="/v1/calibration", route_class=GuardedRoute)
+router = APIRouter(prefix="/v1/calibration", tags=["calibration"], route_class=GuardedRoute)
 QUESTIONS = 40
 
 

@@ -6,7 +6,6 @@ A call of ``step`` tries a question or two and notes what the gate saw. So whoev
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import secrets
 import time
 from collections import Counter
@@ -30,7 +29,7 @@ from shared.records import Answer
 from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
 
-LOOK_S = 600.0  # between two looks whether the models are still those of the calibration
+LOOK_S, AGAIN_S = 600.0, 60.0  # between two looks whether the models are those of the calibration; where it was not so
 USUAL_S = 20.0  # of a question with the default model on two cores, where none was tried yet
 DEADLINE_S = 120.0  # of one call that writes a question
 ASKED_OF_MODEL = 1e-6  # a bar that lets all pass, and has the step done
@@ -67,7 +66,6 @@ class Calibration:
         self._serving = serving
         self._store = CalibrationStore(documents.database)
         self._stepping = asyncio.Lock()
-        self._look_again = asyncio.Event()
         self.in_use = False
         self.why = ""  # a calibration that is there is not used; empty: it is, or there is none
 
@@ -76,12 +74,9 @@ class Calibration:
     async def run(self) -> None:
         """Hold the thresholds in force while the models are theirs, until cancelled."""
         while True:
-            self._look_again.clear()
             if (error := await failure_of(self.look())) is not None:
                 self.why = f"it cannot be seen whether it holds: {type(error).__name__}"
-            with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(LOOK_S):
-                    await self._look_again.wait()
+            await asyncio.sleep(AGAIN_S if self.why else LOOK_S)
 
     async def look(self) -> None:
         """Put what is stored in force, or out of it. A model that is away changes nothing."""
@@ -180,7 +175,7 @@ class Calibration:
         sources = sum(key not in (asked.rows if asked else {}) for key, _ in self._sources())
         hidden = questions // 4 if self._documents.counts()["indexed"] > 1 else 0
         wanted = Counter[Kind]({"own": questions // 2, "hidden": hidden, "foreign": min(len(FOREIGN), questions // 4)})
-        left = wanted - Counter(row.kind for row in _tried(asked))
+        left = wanted - Counter(row.kind for row in _tried(asked) if row.kind != "hidden" or row.seen.sufficiency is not None)
         left["own"], left["hidden"] = min(left["own"], sources), min(left["hidden"], left["own"], sources)
         return +left
 
@@ -203,10 +198,12 @@ class Calibration:
         question = await self._question(found[2], sentence) if found and sentence else ""
         if not found or not question:
             return {key: None}
-        free, document = self.free(serving.embedder), found[0].document_id
+        free, document, ask = self.free(serving.embedder), found[0].document_id, Ask(question, mode="local")
+        if (await serving.answerer.find_here(ask)).unknown > serving.answerer.settings.max_unknown:
+            return {key: None}  # it has words of the model's own
         made: dict[str, Scored | None] = {key: await scored(serving, "own", question, free)}
         if also_hidden:
-            others = await serving.answerer.alone({}, frozenset({document})).find_here(Ask(question, mode="local"))
+            others = await serving.answerer.alone({}, frozenset({document})).find_here(ask)
             if not is_said_in(sentence, [passage.text for passage in others.evidence]):
                 made[f"hidden {key}"] = await scored(serving, "hidden", question, free, hidden=document)
         return made

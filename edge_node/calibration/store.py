@@ -51,7 +51,7 @@ class CalibrationStore:
         return _read(_ASKED, self._database.meta(ASKED))
 
     def keep_asked(self, asked: Asked) -> None:
-        """Note it."""
+        """Note what was tried."""
         self._database.set_meta(ASKED, _ASKED.dump_json(asked).decode())
 
     def calibrated(self) -> Calibrated | None:
@@ -59,7 +59,7 @@ class CalibrationStore:
         return _read(_SET, self._database.meta(SET))
 
     def keep_calibrated(self, calibrated: Calibrated) -> None:
-        """Set it."""
+        """Set a choice."""
         self._database.set_meta(SET, _SET.dump_json(calibrated).decode())
 
     def clear(self) -> None:
