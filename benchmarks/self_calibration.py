@@ -1,8 +1,9 @@
 """What ``dgrag calibrate`` is worth: ``python -m benchmarks.self_calibration SITE … --url http://127.0.0.1:8090/v1 --model small``.
 
 A site is ``hospital``, a sample, or the stem of a file in UltraDomain's format below ``--data``. It is calibrated without labels. Then its
-labelled questions are asked, and those of the other sites, each once with open bars: what the gate does with the thresholds as they are
-set, and with those that were chosen, is read off the same scores. A killed run goes on. One JSON line a site is printed.
+labelled questions are asked, and those of the other sites, each once with open bars, and no answer drawn to the others. What the gate
+does with the thresholds as they are set, and with those that were chosen, is read off the same scores. With ``--probe`` no answer is drawn
+to any labelled question: the steps before the samples are compared. A killed run goes on. One JSON line a site is printed.
 """
 
 from __future__ import annotations
@@ -39,6 +40,7 @@ from shared.models.settings import ModelSettings
 
 SAMPLES = Path("deploy/samples")
 STAGE = "labelled"
+PATIENCE_S = 900.0  # for an answer, on a machine with much else to do
 _SCORED = TypeAdapter(Scored)
 
 
@@ -98,14 +100,17 @@ async def calibrated(node: EdgeNode, questions: int) -> tuple[Choice, float]:
     return await node.calibration.finish(apply=True, now=time.time()), now.seconds
 
 
-async def measured(site: Site, settings: ModelSettings, work: Path, *, questions: int, within: int, out: int) -> dict[str, Any]:
+async def measured(
+    site: Site, settings: ModelSettings, work: Path, *, questions: int, within: int, out: int, samples: int, probe: bool
+) -> dict[str, Any]:
     """Index, calibrate, ask the labelled questions. Raises ModelError."""
-    state = work / f"self-calibration-{site.name}-{settings.name}"
+    state = work / f"self-calibration-{site.name}-{settings.name}-{samples}"
+    journal_file = state / ("probed.jsonl" if probe else "journal.jsonl")
     state.mkdir(parents=True, exist_ok=True)
     embedder, tokenizer = build_embedder(settings), build_tokenizer(settings)
     async with model_http(settings) as http:
         parts = Adapters(build_generator(settings, http), embedder, tokenizer, None, made_by=made_by(settings, embedder))
-        node = build_node(EdgeSettings(state_dir=state, id=site.name, memory="off"), parts)
+        node = build_node(EdgeSettings(state_dir=state, id=site.name, memory="off", samples=samples, answer_deadline_s=PATIENCE_S), parts)
         async with running(node):
             for name, title, text in site.documents:
                 raw = text.encode()
@@ -113,18 +118,20 @@ async def measured(site: Site, settings: ModelSettings, work: Path, *, questions
             await settled(node)
             choice, seconds = await calibrated(node, questions)
             serving = Serving(node.answerer, embedder.fingerprint)
-            with Journal(state / "journal.jsonl") as journal:
-                rows = [row async for row in _labelled(serving, spread(site.within, within), spread(site.out, out), journal)]
+            with Journal(journal_file) as journal:
+                asked = spread(site.within, within), spread(site.out, out)
+                rows = [row async for row in _labelled(serving, *asked, journal, draws=not probe)]
             before = limits_of(node.answerer.untuned)
             after = Thresholds(**{**asdict(before), **choice.after})
             labelled = {"before": shares(rows, before), "after": shares(rows, after)}
-            return {"site": site.name, "model": settings.name, "seconds": round(seconds, 1), "choice": asdict(choice), "labelled": labelled}
+            told = {"site": site.name, "model": settings.name, "samples": samples, "probe": probe, "seconds": round(seconds, 1)}
+            return told | {"choice": asdict(choice), "labelled": labelled}
 
 
-async def _labelled(serving: Serving, within: Sequence[str], out: Sequence[str], journal: Journal) -> Any:
+async def _labelled(serving: Serving, within: Sequence[str], out: Sequence[str], journal: Journal, *, draws: bool) -> Any:
     for kind, question in (*(("own", one) for one in within), *(("foreign", one) for one in out)):
         if not journal.done(STAGE, question):
-            row = await scored(serving, kind, question)  # type: ignore[arg-type]
+            row = await scored(serving, kind, question, draws=draws)  # type: ignore[arg-type]
             journal.add(STAGE, question, _SCORED.dump_python(row, mode="json"))
             typer.echo(f"{kind} {row.seen}", err=True)
         yield _SCORED.validate_python(journal.row(STAGE, question)).seen
@@ -145,13 +152,15 @@ def main(
     questions: Annotated[int, typer.Option(help="Of the calibration.")] = 40,
     within: Annotated[int, typer.Option(help="Labelled questions of the site, at most.")] = 24,
     out: Annotated[int, typer.Option(help="Labelled questions of other sites, at most.")] = 40,
+    samples: Annotated[int, typer.Option(min=1, max=8, help="Answers that are drawn for a question.")] = 5,
+    probe: Annotated[bool, typer.Option("--probe", help="Draw no answer to labelled questions.")] = False,
     work: Annotated[Path, typer.Option(file_okay=False, help="Where the index and the answers stay.")] = WORK,
 ) -> None:
     """Calibrate each site, and say what became of labelled questions."""
     drop_settings_of_the_shell()
     settings = ModelSettings(url=url, name=model)
     for site in _sites(sites, data):
-        found = asyncio.run(measured(site, settings, work, questions=questions, within=within, out=out))
+        found = asyncio.run(measured(site, settings, work, questions=questions, within=within, out=out, samples=samples, probe=probe))
         typer.echo(orjson.dumps({**code(), "machine": machine(), **found}))
 
 

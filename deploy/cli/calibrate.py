@@ -71,8 +71,8 @@ def _until_chosen(step: Callable[[], Mapping[str, Any]], tell: Callable[[str], N
 def expected(ahead: Mapping[str, Any]) -> str:
     """What lies ahead, before it begins.
 
-    >>> expected({"done": 0, "total": 40, "seconds": 20.0})
-    '40 questions, about 14 minutes; Ctrl-C stops, and the same command goes on'
+    >>> expected({"done": 0, "total": 40, "seconds": 15.0})
+    '40 questions, about 10 minutes; Ctrl-C stops, and the same command goes on'
     """
     left = ahead["total"] - ahead["done"]
     known = f", {ahead['done']} tried before" if ahead["done"] else ""

@@ -248,6 +248,17 @@ class Answerer:
         lines = lines_within(found[0].facts, budget_tokens, self._selector.count)  # as much again as the passages, at most
         return Retrieval(evidence, lines, told, found[0].unknown)
 
+    async def probed(self, question: str) -> GateReport:
+        """What the gate sees of a question before anything is sampled. Raises ModelError."""
+        trace, deadline, fence = Trace(), Deadline(self.settings.answer_deadline_s), Fence(secrets.token_hex(FENCE_BYTES))
+        search = await self._search_for(Ask(question, mode="local"), trace)
+        found = await self._read(question, trace, budget_tokens=self.settings.context_tokens, search=search)
+        nearness = max((item.score for item in found.evidence), default=-1.0)
+        if (report := self._gate.too_far(nearness, found.unknown)) is not None:
+            return report
+        sufficiency = await self._gate.sufficiency(sufficiency_prompt(question, found, fence), trace, deadline)
+        return GateReport("local", "", self._gate.seen(nearness, found.unknown, sufficiency=sufficiency))
+
     async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> LocalAttempt:
         """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""
         search = await self._search_for(ask, trace)

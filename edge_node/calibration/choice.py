@@ -55,18 +55,42 @@ def limits_of(settings: GateSettings) -> Thresholds:
 
 
 def chosen(rows: Sequence[Scored], now: Thresholds, free: frozenset[str]) -> Choice:
-    """Choose the ``free`` thresholds: at most ``WANTED_WITHIN`` of the own questions escalate, and most of the others.
+    """Choose the ``free`` thresholds: nearness, then sufficiency, then, where too many own questions escalate still, what samples must do.
 
-    Where that cannot be had, as few own ones as can be. Of equal choices the one nearest to the present thresholds wins.
-    Raises ValueError without questions of both kinds.
+    Of equal choices the one nearest to the present thresholds wins. Raises ValueError without questions of both kinds.
     """
-    now_or_near = replace(now, min_nearness=nearness_bar(rows)) if "min_nearness" in free else now
-    seen = [row.seen for row in rows]
-    after = min(_candidates(seen, now_or_near, free), key=lambda limits: _cost(seen, limits, now))
+    seen, limits = [row.seen for row in rows], now
+    if "min_nearness" in free:
+        limits = replace(limits, min_nearness=nearness_bar(rows))
+    if "min_sufficiency" in free:
+        limits = replace(limits, min_sufficiency=sufficiency_bar(seen, now.min_sufficiency))
+    after = min(_looser(limits, free), key=lambda one: _cost(seen, one, now))
     before, then = escalation(seen, now), escalation(seen, after)
     own = sum(row.within for row in seen)
     shares = [_share(share, of) for found in (before, then) for share, of in ((found.within, own), (found.out, len(seen) - own))]
     return Choice(_named(now, free), _named(after, free), shares[0], shares[2], shares[1], shares[3])
+
+
+def sufficiency_bar(seen: Sequence[Signals], now: float) -> float:
+    """The P(yes) that at most ``WANTED_WITHIN`` of the own questions lie below, and most of the others.
+
+    What becomes of an own question's samples plays no part: one that the model refuses to answer says as much about the bar as any.
+
+    >>> rows = [Signals(p > 0.3, False, 0.7, 0.0, None, p, None) for p in (0.36, 0.4, 0.28, 0.2)]
+    >>> sufficiency_bar(rows, 0.45), sufficiency_bar(rows, 0.3)
+    (0.32, 0.3)
+    """
+    own, other = ([row.sufficiency for row in seen if row.within is kind and row.sufficiency is not None] for kind in (True, False))
+    if not own:
+        return now
+    scores = sorted({0.0, *own, *other})
+    bars = (now, 0.0, *(round((low + high) / 2, 4) for low, high in pairwise(scores)))
+
+    def cost(bar: float) -> tuple[float, ...]:
+        lost, kept = sum(score < bar for score in own) / len(own), sum(score >= bar for score in other)
+        return max(lost - WANTED_WITHIN, 0.0), kept, lost, abs(bar - now)
+
+    return min(bars, key=cost)
 
 
 def nearness_bar(rows: Sequence[Scored]) -> float:
@@ -83,19 +107,16 @@ def nearness_bar(rows: Sequence[Scored]) -> float:
     return round((least + foreign[-1]) / 2 if foreign[-1] < least else least, 2)
 
 
-def _candidates(seen: Sequence[Signals], now: Thresholds, free: frozenset[str]) -> Iterator[Thresholds]:
-    bars = {name: (getattr(now, name), *values) for name, values in LOOSER.items() if name in free}
-    if "min_sufficiency" in free:
-        scores = sorted({0.0, *(row.sufficiency for row in seen if row.sufficiency is not None)})
-        bars["min_sufficiency"] = (now.min_sufficiency, 0.0, *((low + high) / 2 for low, high in pairwise(scores)))
+def _looser(limits: Thresholds, free: frozenset[str]) -> Iterator[Thresholds]:
+    bars = {name: (getattr(limits, name), *values) for name, values in LOOSER.items() if name in free}
     for values in product(*bars.values()):
-        yield replace(now, **dict(zip(bars, values, strict=True)))
+        yield replace(limits, **dict(zip(bars, values, strict=True)))
 
 
 def _cost(seen: Sequence[Signals], limits: Thresholds, now: Thresholds) -> tuple[float, ...]:
     found = escalation(seen, limits)
-    moved = [abs(getattr(limits, field.name) - getattr(now, field.name)) for field in fields(Thresholds)]
-    return (max(found.within - WANTED_WITHIN, 0.0), -found.out, found.within, sum(by > 0 for by in moved), sum(moved))
+    moved = [abs(getattr(limits, name) - getattr(now, name)) for name in LOOSER]
+    return max(found.within - WANTED_WITHIN, 0.0), -found.out, sum(by > 0 for by in moved), sum(moved)
 
 
 def _share(share: float, of: int) -> Share:

@@ -25,12 +25,12 @@ from edge_node.settings import EdgeSettings
 from shared.errors import Conflict, InputError, ModelError
 from shared.models.catalogue import cosines_of
 from shared.ports import Generator
-from shared.records import Answer
+from shared.records import GateReport
 from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
 
 LOOK_S, AGAIN_S = 600.0, 60.0  # between two looks whether the models are those of the calibration; where it was not so
-USUAL_S = 20.0  # of a question with the default model on two cores, where none was tried yet
+USUAL_S = 15.0  # of a question with the default model on two cores, where none was tried yet
 DEADLINE_S = 120.0  # of one call that writes a question
 ASKED_OF_MODEL = 1e-6  # a bar that lets all pass, and has the step done
 OF_GENERATOR = frozenset({"min_sufficiency", "max_refusals", "min_similarity"})
@@ -216,27 +216,33 @@ class Calibration:
         return "" if fence.is_given_away(text, prompt.messages) else question_in(text)
 
 
-async def scored(serving: Serving, kind: Kind, question: str, free: frozenset[str] = frozenset(), *, hidden: str = "") -> Scored:
+async def scored(
+    serving: Serving, kind: Kind, question: str, free: frozenset[str] = frozenset(), *, hidden: str = "", draws: bool = True
+) -> Scored:
     """Ask a question of this site alone, with all bars of the model as low as they may be. ``free``: thresholds that a choice may set.
 
-    ``hidden``: the id of a document that it is not to find. Raises ModelError.
+    Answers are drawn to the site's own questions only: what becomes of the samples of others is not known, and not counted on.
+    ``hidden``: the id of a document that it is not to find; ``draws``: False: no answer is drawn at all. Raises ModelError.
     """
     now = serving.answerer.untuned
     opened = {"max_refusals": 1.0, "min_sufficiency": min(now.min_sufficiency, ASKED_OF_MODEL), "min_similarity": now.min_similarity}
     opened["min_nearness"] = -1.0 if "min_nearness" in free else now.min_nearness
     answerer = serving.answerer.alone(opened, frozenset({hidden} - {""}))
-    return Scored(kind, signals_of(await answerer.answer(Ask(question, mode="local", memory=False), Trace()), within=kind == "own"))
+    if kind != "own" or not draws:
+        return Scored(kind, signals_of(await answerer.probed(question), within=kind == "own"))
+    answer = await answerer.answer(Ask(question, mode="local", memory=False), Trace())
+    return Scored(kind, signals_of(answer.gate, within=True, answered=answer.answered))
 
 
-def signals_of(answer: Answer, *, within: bool) -> Signals:
-    """The gate's scores in an answer. One that says nothing which its passages support is as one of which all samples refuse."""
-    confidence, similarity = answer.gate and answer.gate.confidence, answer.gate and answer.gate.similarity
-    if confidence is None:  # nothing was found at all
+def signals_of(report: GateReport | None, *, within: bool, answered: bool = True) -> Signals:
+    """The gate's scores. An answer that says nothing which its passages support is as one of which all samples refuse."""
+    seen, similarity = report and report.confidence, report and report.similarity
+    if seen is None:  # nothing was found at all
         return Signals(within, escalated=True, nearness=-1.0, unknown=None, refusals=None, sufficiency=None, similarity=None)
-    refused = (confidence.refusals / confidence.samples if answer.answered else 1.0) if confidence.samples else None
+    refused = (seen.refusals / seen.samples if answered else 1.0) if seen.samples else None
     mean = similarity.mean if similarity else None
-    seen = confidence.nearness, confidence.unknown, refused, confidence.sufficiency, mean
-    return Signals(within, confidence.samples == 0, *seen)
+    too_far = seen.nearness < seen.min_nearness or seen.unknown > seen.max_unknown
+    return Signals(within, too_far, seen.nearness, seen.unknown, refused, seen.sufficiency, mean)
 
 
 def require_enough(rows: Sequence[Scored]) -> None:

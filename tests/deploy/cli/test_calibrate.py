@@ -29,7 +29,7 @@ async def test_what_would_be_set_is_shown_first_then_set_then_taken_back(called,
         await fill(edge)
         code, said, told = await called(url, "--dry-run")
         assert code == 0
-        assert "16 questions, about 6 minutes; Ctrl-C stops, and the same command goes on" in told
+        assert "16 questions, about 4 minutes; Ctrl-C stops, and the same command goes on" in told
         assert "would be set" in said
         assert "100% of 8" in said
         assert edge.node.status()["calibration"]["thresholds"] == {}

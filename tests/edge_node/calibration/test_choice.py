@@ -40,6 +40,13 @@ def test_a_step_that_sends_own_questions_away_is_loosened_and_never_the_check_of
     assert (found.own_after.escalated, found.after["max_refusals"]) == (10, NOW.max_refusals)
 
 
+def test_questions_that_the_model_refuses_to_answer_count_for_the_bar_as_any():
+    rows = (
+        [row("own", sufficiency=0.2, refusals=1.0) for _ in range(9)] + [row("own", sufficiency=0.4)] + [row("hidden", sufficiency=0.1)] * 5
+    )
+    assert chosen(rows, NOW, OF_GENERATOR).after["min_sufficiency"] == 0.15
+
+
 def test_what_a_person_has_given_is_not_chosen():
     found = chosen(rows_of([0.2] * 10, [0.1] * 5), NOW, frozenset({"min_similarity"}))
     assert set(found.after) == {"min_similarity"}
