@@ -236,11 +236,11 @@ async def scored(
 
 def signals_of(report: GateReport | None, *, within: bool, answered: bool = True) -> Signals:
     """The gate's scores. An answer that says nothing which its passages support is as one of which all samples refuse."""
-    seen, similarity = report and report.confidence, report and report.similarity
-    if seen is None:  # nothing was found at all
+    seen = report.confidence if report else None
+    if report is None or seen is None:  # nothing was found at all
         return Signals(within, escalated=True, nearness=-1.0, unknown=None, refusals=None, sufficiency=None, similarity=None)
     refused = (seen.refusals / seen.samples if answered else 1.0) if seen.samples else None
-    mean = similarity.mean if similarity else None
+    mean = report.similarity.mean if report.similarity else None
     too_far = seen.nearness < seen.min_nearness or seen.unknown > seen.max_unknown
     return Signals(within, too_far, seen.nearness, seen.unknown, refused, seen.sufficiency, mean)
 
