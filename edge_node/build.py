@@ -18,6 +18,7 @@ from edge_node.answering.other_words import OtherWords
 from edge_node.answering.overview import GlobalAnswerer
 from edge_node.answering.picking import SentencePicker
 from edge_node.answering.released import ReleasedPassages
+from edge_node.calibration.service import Calibration, Serving
 from edge_node.change import EmbedderChange, Embedders, Former, embedders_of
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.link import CloudConnection
@@ -122,7 +123,12 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     later, link, background, with_ = _renewal(edge, database, models), edge.link, edge.background, now.models
     node = EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, with_, folders, renewal=later)
     node.recorder = parts.recorder
+    node.calibration = Calibration(settings, documents, parts.generator, lambda: _serving(node))
     return node
+
+
+def _serving(node: EdgeNode) -> Serving | None:
+    return None if node.renewal else Serving(node.answerer, node.models.embedder.fingerprint)
 
 
 def suited(settings: EdgeSettings, fingerprint: str) -> EdgeSettings:

@@ -16,6 +16,7 @@ from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
 from edge_node.answering.follow_up import standalone, stands_alone
 from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
+from edge_node.calibration.service import Calibration
 from edge_node.change import EmbedderChange
 from edge_node.cloud.link import CloudConnection
 from edge_node.database.backup import Backups
@@ -110,6 +111,7 @@ class EdgeNode:
     renewal: Renewal | None = None  # of the embedding model
     failed: str = "starting"  # why the node is not ready, and indexes nothing; empty: ready
     admissions: Admissions = field(init=False)
+    calibration: Calibration = field(init=False)
     meter: Meter = field(init=False)  # what is asked of this edge, for its page of metrics
     _opened: bool = False  # the caches are built
     _asked: str = ""  # what of the sharing policy the last settle was asked for
@@ -134,6 +136,7 @@ class EdgeNode:
             async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(self._index(), name="worker")
                 tasks.create_task(self._obey(), name="policy")
+                tasks.create_task(self.calibration.run(), name="calibration")
                 tasks.create_task(self.folders.run(Inside(self)), name="folders")
                 if self.link is not None:
                     tasks.create_task(self.link.run(), name="link")
@@ -281,8 +284,7 @@ class EdgeNode:
         """
         with self.meter.counting_failures():
             since = self.feedback.arrivals
-            settings = self.settings
-            deadline = Deadline(settings.global_deadline_s if isinstance(ask, GlobalAsk) else settings.answer_deadline_s)
+            deadline = Deadline(self.settings.global_deadline_s if isinstance(ask, GlobalAsk) else self.settings.answer_deadline_s)
             try:
                 async with asyncio.timeout(deadline.seconds):
                     alone = await self._alone(ask, trace, deadline, on_asked)
@@ -484,6 +486,7 @@ class EdgeNode:
             "progress": {"step": now.step, "done": now.done, "total": now.total},
             "failed": self.failed,
             "embedding": {"model": self.models.embedder.fingerprint, "off": list(self.models.untuned), "change": change},
+            "calibration": self.calibration.view(),
             "policy": self.sharing.view(),
             "folders": [state.as_body() for state in self.folders.states()],
             "cloud": {

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchmarks.calibration.roc import Point, Roc, best_within, best_youden, roc
-from benchmarks.calibration.signals import Signals
-from benchmarks.calibration.sweep import Escalation, escalation, grid
+from benchmarks.calibration.sweep import grid
+from edge_node.calibration.signals import Escalation, Signals, escalation
 
 WANTED_WITHIN = 0.09  # DGRAG §IV-D: so many within-domain questions are escalated at most
 NEARNESS = (-1.0, 0.4, 0.45, 0.5, 0.55)

@@ -1,27 +1,15 @@
-"""From recorded scores to escalation shares by thresholds, and from recorded matches to hits by m and cosine."""
+"""Which thresholds are tried, and from recorded matches to hits by m and cosine."""
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import product
 
-from benchmarks.calibration.signals import STEPS, Signals, Thresholds, stopped_by
 from benchmarks.records import RoutingRow
+from edge_node.calibration.signals import Thresholds
 
 REFUSALS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
-
-
-@dataclass(frozen=True, slots=True)
-class Escalation:
-    """Shares of the questions that a gate with these thresholds escalates, in all and by the step that does it."""
-
-    thresholds: Thresholds
-    within: float
-    out: float
-    within_by: dict[str, float]
-    out_by: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,12 +22,6 @@ class Matching:
     any_mismatch: float  # share of questions for which another edge was matched
     edges: float  # matched for a question, on average
     questions: int
-
-
-def escalation(rows: Sequence[Signals], limits: Thresholds) -> Escalation:
-    """What these thresholds escalate. Raises ValueError without questions of both kinds."""
-    shares = {True: _by_step(rows, limits, within=True), False: _by_step(rows, limits, within=False)}
-    return Escalation(limits, sum(shares[True].values()), sum(shares[False].values()), shares[True], shares[False])
 
 
 def grid(
@@ -58,14 +40,6 @@ def matching(rows: Sequence[RoutingRow], *, cosines: Sequence[float]) -> list[Ma
     """
     ms = sorted({row.m for row in rows})
     return [_matched([row for row in rows if row.m == m], m, cosine) for m in ms for cosine in cosines]
-
-
-def _by_step(rows: Sequence[Signals], limits: Thresholds, *, within: bool) -> dict[str, float]:
-    steps = [stopped_by(row, limits) for row in rows if row.within == within]
-    if not steps:
-        raise ValueError(f"there is no question asked {'within' if within else 'out of'} its domain")
-    counted = Counter(steps)
-    return {step: counted[step] / len(steps) for step in STEPS if counted[step]}
 
 
 def _matched(rows: Sequence[RoutingRow], m: int, cosine: float) -> Matching:

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from benchmarks.calibration.choice import Calibration, Curve
 from benchmarks.calibration.roc import Point, Roc
-from benchmarks.calibration.sweep import Escalation, Matching
+from benchmarks.calibration.sweep import Matching
+from edge_node.calibration.signals import Escalation
 
 WIDTH, HEIGHT = 41, 11  # characters of a drawn curve
 

@@ -14,7 +14,7 @@ import typer
 from pydantic import ValidationError
 from typer.core import TyperGroup
 
-from deploy.cli import add, archive, ask, cloud, documents, evaluate, knowledge, mcp, model, scenario, services, status, sync, up
+from deploy.cli import add, archive, ask, calibrate, cloud, documents, evaluate, knowledge, mcp, model, scenario, services, status, sync, up
 from deploy.cli.board import err
 from deploy.cli.demo import demo
 from deploy.cli.rest import ACCESS, Access
@@ -79,6 +79,7 @@ for verbs in (
 app.command("export")(archive.export)
 app.command("import")(archive.import_archive)
 app.command("eval")(evaluate.evaluate)
+app.command()(calibrate.calibrate)
 app.add_typer(model.app, name="model")
 app.add_typer(cloud.app, name="cloud")
 for group, purpose in {

@@ -101,6 +101,20 @@ def memory_line(status: EdgeStatus) -> str:
     return line
 
 
+def calibration_line(status: EdgeStatus) -> str:
+    """Which thresholds an edge has from its own documents, or why it does not use them; empty where it was not calibrated.
+
+    >>> set_ = {"in_use": True, "why": "", "thresholds": {"min_sufficiency": 0.31}, "generator": "small"}
+    >>> calibration_line(EdgeStatus("ward", calibration=set_))
+    'calibrated for small: min_sufficiency 0.31'
+    """
+    told = status.calibration
+    if not told.get("thresholds"):
+        return ""
+    said = f"calibrated for {told['generator']}: {', '.join(f'{name} {value:g}' for name, value in told['thresholds'].items())}"
+    return plain(said if told["in_use"] else f"{said}, and not used: {told['why'] or 'the model was not asked yet'}")
+
+
 def kept_back(status: EdgeStatus) -> list[str]:
     """How much the sharing policy keeps at a site, each rule that does, and the line to write into the policy; nothing where all may leave.
 

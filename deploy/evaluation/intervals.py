@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from math import sqrt
 
-Z = 1.959964  # of the normal distribution, two-sided at 95 %
+from shared.intervals import wilson_interval
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +28,4 @@ def wilson(values: Sequence[float], *, of: Sequence[Hashable] | None = None) -> 
     (0.796, 1.0)
     """
     share, n = sum(values) / len(values), len(set(of or range(len(values))))
-    middle, half = share + Z**2 / (2 * n), Z * sqrt(share * (1 - share) / n + Z**2 / (4 * n**2))
-    low, high = ((middle + side) / (1 + Z**2 / n) for side in (-half, half))
-    return Estimate(float(share), max(0.0, low), min(1.0, high), n)
+    return Estimate(float(share), *wilson_interval(share, n), n)

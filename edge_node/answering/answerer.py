@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Literal, Protocol
@@ -99,6 +99,18 @@ class FindPassages(Protocol):
         """Best first, within the budget."""
 
 
+@dataclass(frozen=True, slots=True)
+class Without:
+    """A Retriever that never sees the hidden documents."""
+
+    retriever: Retriever
+    hidden: frozenset[str]
+
+    async def retrieve(self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[str] = NOTHING_WITHHELD) -> Retrieval:
+        """As the port says."""
+        return await self.retriever.retrieve(question, budget_tokens=budget_tokens, top_k=top_k, withheld=withheld | self.hidden)
+
+
 class Answerer:
     """Answers questions, its own clients' and other edges'."""
 
@@ -133,6 +145,18 @@ class Answerer:
         self._released = released
         self._copied = copied
         self._other_words = other_words
+        self.untuned = settings
+
+    def tune(self, thresholds: Mapping[str, float]) -> None:
+        """Answer with these thresholds in the place of those that were set, and with none of an earlier call."""
+        self.settings = self.untuned.model_copy(update=dict(thresholds))
+        self._gate = self._gate.with_settings(self.settings)
+
+    def alone(self, thresholds: Mapping[str, float], hidden: frozenset[str]) -> Answerer:
+        """One with other thresholds that asks nobody else, remembers nothing, and does not see the hidden documents."""
+        settings = self.settings.model_copy(update=dict(thresholds))
+        retriever, gate = Without(self._retriever, hidden), self._gate.with_settings(settings)
+        return Answerer(retriever, self._selector, self._generator, gate, None, self._sharing, settings)
 
     async def remembered(self, ask: Ask, trace: Trace) -> FastPathResult:
         """What memories say of a question that may be answered here; it needs no model, and so no turn at one."""
@@ -223,6 +247,17 @@ class Answerer:
             )
         lines = lines_within(found[0].facts, budget_tokens, self._selector.count)  # as much again as the passages, at most
         return Retrieval(evidence, lines, told, found[0].unknown)
+
+    async def probed(self, question: str) -> GateReport:
+        """What the gate sees of a question before anything is sampled. Raises ModelError."""
+        trace, deadline, fence = Trace(), Deadline(self.settings.answer_deadline_s), Fence(secrets.token_hex(FENCE_BYTES))
+        search = await self._search_for(Ask(question, mode="local"), trace)
+        found = await self._read(question, trace, budget_tokens=self.settings.context_tokens, search=search)
+        nearness = max((item.score for item in found.evidence), default=-1.0)
+        if (report := self._gate.too_far(nearness, found.unknown)) is not None:
+            return report
+        sufficiency = await self._gate.sufficiency(sufficiency_prompt(question, found, fence), trace, deadline)
+        return GateReport("local", "", self._gate.seen(nearness, found.unknown, sufficiency=sufficiency))
 
     async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> LocalAttempt:
         """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""

@@ -89,6 +89,10 @@ class Gate:
         self._embedder = embedder
         self.settings = settings
 
+    def with_settings(self, settings: GateSettings) -> Gate:
+        """A gate with other thresholds."""
+        return Gate(self._generator, self._embedder, settings)
+
     @property
     def minds_refusals(self) -> bool:
         """Whether too many of them make it escalate; an answer that no passage says is one."""
@@ -103,7 +107,7 @@ class Gate:
             reason = f"{unknown:.0%} of the question's words stand in no document here, over {settings.max_unknown:.0%}"
         else:
             return None
-        return GateReport("escalate", reason, self._seen(nearness, unknown))
+        return GateReport("escalate", reason, self.seen(nearness, unknown))
 
     async def sufficiency(self, probe: tuple[Message, ...], trace: Trace, deadline: Deadline) -> float | None:
         """P(yes) that the passages hold the answer; None where the step is off. Raises ModelError when the model cannot be asked."""
@@ -116,7 +120,7 @@ class Gate:
 
     def too_little(self, sufficiency: float | None, nearness: float, unknown: float) -> GateReport | None:
         """The decision to escalate before anything is sampled: the passages do not hold the answer."""
-        seen = self._seen(nearness, unknown, sufficiency=sufficiency)
+        seen = self.seen(nearness, unknown, sufficiency=sufficiency)
         reason = self._lacks_confidence(seen)
         return GateReport("escalate", reason, seen) if reason else None
 
@@ -124,7 +128,7 @@ class Gate:
         """Return the decision with all scores. Raises ModelError when the model cannot be asked."""
         refusals = sum(map(question.refuses, range(len(question.samples))))
         confidence = replace(
-            self._seen(question.nearness, question.unknown, sufficiency=question.sufficiency),
+            self.seen(question.nearness, question.unknown, sufficiency=question.sufficiency),
             refusals=refusals,
             samples=len(question.samples),
         )
@@ -145,7 +149,8 @@ class Gate:
         with trace.step("gate: selection") as step:
             return replace(report, selected=await self._select(question, answers, step, deadline))
 
-    def _seen(self, nearness: float, unknown: float, *, sufficiency: float | None = None) -> Confidence:
+    def seen(self, nearness: float, unknown: float, *, sufficiency: float | None = None) -> Confidence:
+        """What is known before anything is sampled, beside the thresholds."""
         settings = self.settings
         return Confidence(
             0, 0, sufficiency, settings.min_sufficiency, round(nearness, 4), settings.min_nearness, round(unknown, 4), settings.max_unknown

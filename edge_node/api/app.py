@@ -10,7 +10,21 @@ from importlib import metadata
 
 from fastapi import FastAPI
 
-from edge_node.api import archive, backups, chat, communities, dify, documents, embeddings, memories, ollama, policy, questions, service
+from edge_node.api import (
+    archive,
+    backups,
+    calibration,
+    chat,
+    communities,
+    dify,
+    documents,
+    embeddings,
+    memories,
+    ollama,
+    policy,
+    questions,
+    service,
+)
 from edge_node.api.access import GuardedRoute
 from edge_node.api.console import ask, audit, document, graph, health, sharing
 from edge_node.api.console import documents as documents_page
@@ -48,6 +62,7 @@ REST = (
         documents.router,
         backups.router,
         archive.router,
+        calibration.router,
         questions.router,
     ),
     *(memories.router, chat.router, embeddings.router, mcp.router, ollama.router, dify.router),

@@ -2,8 +2,9 @@
 
 import pytest
 
-from benchmarks.calibration.signals import Signals, Thresholds, signals_of, stopped_by
+from benchmarks.calibration.signals import signals_of
 from benchmarks.records import AnswerRow
+from edge_node.calibration.signals import Signals, Thresholds, stopped_by
 
 CONFIDENCE = {
     "refusals": 1,

@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchmarks.calibration import calibrate, render
-from benchmarks.calibration.signals import Signals, Thresholds
-from benchmarks.calibration.sweep import Matching, escalation, matching
+from benchmarks.calibration.sweep import Matching, matching
 from benchmarks.calibration.text import drawn, render_matching
 from benchmarks.records import RoutingRow
+from edge_node.calibration.signals import Signals, Thresholds, escalation
 
 
 def seen(within, nearness, sufficiency=0.9, refusals=0.0, similarity=0.9):
