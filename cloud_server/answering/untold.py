@@ -27,9 +27,7 @@ def told(pool: Pool) -> frozenset[str]:
     return frozenset(map(plain, titles))
 
 
-def untold(
-    named: Sequence[Mapping[str, frozenset[EdgeId]]], weights: Sequence[float], known: Collection[str] = ()
-) -> list[Untold]:
+def untold(named: Sequence[Mapping[str, frozenset[EdgeId]]], weights: Sequence[float], known: Collection[str] = ()) -> list[Untold]:
     """The names that are not ``known``, each with the most that it counts in a text, and the edges with a document about it.
 
     >>> a, b = EdgeId("a"), EdgeId("b")

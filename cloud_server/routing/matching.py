@@ -183,7 +183,8 @@ def by_words(
 def covering(ranked: Sequence[EdgeId], said: Mapping[EdgeId, float], untold: Sequence[Untold]) -> list[EdgeId]:
     """The edges in the order in which they are worth asking: for the untold names that they own, and for their words.
 
-    A name counts the less the more edges own it, and the less where one before owns it; not nothing, as that one may lie (goal S10). ``ranked``: all, by their words ``said``, which decide where no name does.
+    A name counts the less the more edges own it, and the less where one before owns it; not nothing, as that one may lie (goal S10).
+    ``ranked``: all, by their words ``said``, which decide where no name does.
 
     >>> a, b, c = map(EdgeId, "abc")
     >>> names = [Untold(1.0, frozenset({b})), Untold(0.7, frozenset({b, c})), Untold(0.3, frozenset({c}))]
@@ -193,7 +194,7 @@ def covering(ranked: Sequence[EdgeId], said: Mapping[EdgeId, float], untold: Seq
     left, names, order = list(ranked), list(untold), list[EdgeId]()
     while left:
         gains = {edge: sum(name.weight / len(name.owners) for name in names if edge in name.owners) for edge in left}
-        best = max(left, key=lambda edge: TITLES * gains[edge] + said.get(edge, 0.0))  # noqa: B023 - called at once
+        best = max(left, key=lambda edge: TITLES * gains[edge] + said.get(edge, 0.0))
         order.append(best)
         left.remove(best)
         names = [replace(name, weight=AGAIN * name.weight) if best in name.owners else name for name in names]

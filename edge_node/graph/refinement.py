@@ -17,6 +17,7 @@ from edge_node.graph.view import pair_of
 from edge_node.model_task import ModelTask
 from edge_node.records import Cost, Progress
 from edge_node.settings import GraphSettings
+
 log = logging.getLogger("dgrag.edge.refine")
 AT_ONCE = 8  # texts in one go: a new document must not wait longer (performance goal F4)
 

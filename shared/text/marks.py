@@ -34,10 +34,10 @@ def mark_of(name: str) -> int:
 
 
 def packed(marks: Iterable[int]) -> bytes:
-    """Different marks in a row, in an order that tells nothing.
+    r"""Different marks in a row, in an order that tells nothing.
 
     >>> packed([258, 1, 258])
-    b'\\x00\\x00\\x01\\x00\\x01\\x02'
+    b'\x00\x00\x01\x00\x01\x02'
     """
     return b"".join(mark.to_bytes(MARK_BYTES) for mark in sorted(set(marks)))
 

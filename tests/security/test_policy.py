@@ -56,7 +56,10 @@ async def leaks(site, known, rng):
 
 
 def marks_in(sync):
-    told = [one for body in sync.split(b"\n") if body for one in json.loads(body)["upserts"]]
+    told, left = [], sync.decode().strip()
+    while left:  # bodies stand behind one another
+        body, end = json.JSONDecoder().raw_decode(left)
+        told, left = told + body["upserts"], left[end:].strip()
     return {mark for one in told for mark in unpacked(b64decode(one.get("titles", "")))}
 
 
