@@ -244,7 +244,7 @@ class DocumentStore:
             rows = self.database.stream(f"{query} WHERE chunk_id IN (SELECT value FROM json_each(?))", (json.dumps(list(chunk_ids)),))
         return ((chunk_id, text) for chunk_id, text in rows)
 
-    def titles(self, identities: Collection[DocumentId]) -> list[str]:
+    def titles(self, identities: Collection[DocumentId]) -> Sequence[str]:
         """The different titles of those of these documents that are there and undamaged, in no order; without empty ones."""
         query = f"SELECT DISTINCT title FROM documents WHERE title != '' AND document_id IN (SELECT value FROM json_each(?)) AND {WHOLE}"
         return [row["title"] for row in self.database.rows(query, (json.dumps(list(identities)),))]
