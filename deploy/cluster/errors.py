@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 from shared.errors import DgragError
 
 
@@ -26,9 +28,11 @@ class ChildCrashError(ClusterError):
 def how_ended(exit_code: int | None) -> str:
     """What an exit code says; negative: of a signal; None: it runs again, so nobody knows.
 
-    >>> how_ended(-9), how_ended(3)
-    ('was killed by signal 9', 'exited with 3')
+    >>> how_ended(-9), how_ended(-15), how_ended(3)
+    ('was killed by signal 9', 'was told to end', 'exited with 3')
     """
     if exit_code is None:
         return "ended, and was started again"
+    if exit_code == -signal.SIGTERM:  # by `dgrag edge restart`, or by somebody else
+        return "was told to end"
     return f"was killed by signal {-exit_code}" if exit_code < 0 else f"exited with {exit_code}"

@@ -7,6 +7,7 @@ this front on the port. A connection is for one request, so that each is looked 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import hmac
 import socket
 import threading
@@ -126,7 +127,8 @@ async def _refuse(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, re
     body = orjson.dumps({"error": {"message": message, "code": status}})
     head = b"HTTP/1.1 %d %s\r\ncontent-type: application/json\r\ncontent-length: %d\r\nconnection: close\r\n\r\n"
     writer.write(head % (status, REASONS[status], len(body)) + body)
-    writer.write_eof()
+    with contextlib.suppress(OSError):  # who asked may have gone
+        writer.write_eof()
     async with asyncio.timeout(LINGER_S):
         while await reader.read(PIECE):
             pass

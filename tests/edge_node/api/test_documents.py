@@ -110,7 +110,7 @@ async def test_a_settle_that_fails_leaves_the_deletion_done_and_the_receipt_says
 async def test_a_document_that_is_being_indexed_can_be_deleted(edge, monkeypatch):
     begun, add = asyncio.Event(), edge.node.strategy.add
 
-    async def endless(chunks, progress):
+    async def endless(chunks, progress, turn):
         begun.set()
         await asyncio.Event().wait()
 

@@ -34,10 +34,10 @@ async def slow(edge, monkeypatch):
     """The edge; what is added waits for the event ``go``."""
     edge.go, edge.begun, add = asyncio.Event(), asyncio.Event(), edge.node.strategy.add
 
-    async def waits(chunks, progress):
+    async def waits(chunks, progress, turn):
         edge.begun.set()
         await edge.go.wait()
-        return await add(chunks, progress)
+        return await add(chunks, progress, turn)
 
     monkeypatch.setattr(edge.node.strategy, "add", waits)
     return edge
