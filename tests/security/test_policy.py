@@ -3,10 +3,12 @@
 import json
 import random
 from base64 import b64decode
+from dataclasses import replace
 
 import pytest
 
 from edge_node.egress.policy_file import NAME, WITHDRAWN_AFTER_S
+from edge_node.egress.sharing import Sharing
 from edge_node.graph.release import SummaryRelease
 from edge_node.policy.rules import Level, Policy
 from shared.text.marks import mark_of, unpacked
@@ -135,6 +137,12 @@ async def test_null_control_without_the_check_forbidden_canaries_leave_as_eviden
 async def test_null_control_without_the_release_forbidden_canaries_leave_in_summaries(tmp_path, monkeypatch):
     monkeypatch.setattr(SummaryRelease, "is_all", property(lambda _: True))
     assert await campaign(tmp_path, sites=1) != []
+
+
+async def test_null_control_without_the_level_of_passages_marks_of_titles_leave_that_may_not(tmp_path, monkeypatch):
+    summaries = Sharing.summaries
+    monkeypatch.setattr(Sharing, "summaries", lambda sharing: replace(summaries(sharing), untitled=frozenset()))
+    assert set(await campaign(tmp_path, sites=1)) == {"title"}
 
 
 @pytest.fixture
