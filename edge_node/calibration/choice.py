@@ -72,25 +72,25 @@ def chosen(rows: Sequence[Scored], now: Thresholds, free: frozenset[str]) -> Cho
 
 
 def sufficiency_bar(seen: Sequence[Signals], now: float) -> float:
-    """The P(yes) that at most ``WANTED_WITHIN`` of the own questions lie below, and most of the others.
+    """The present P(yes) where at most ``WANTED_WITHIN`` of the own questions lie below; else a lower one, below which most others lie.
 
-    What becomes of an own question's samples plays no part: one that the model refuses to answer says as much about the bar as any.
+    Never a higher one: questions that are made of sentences are surer than what people ask. What becomes of an own question's samples
+    plays no part: one that the model refuses to answer says as much about the bar as any.
 
     >>> rows = [Signals(p > 0.3, False, 0.7, 0.0, None, p, None) for p in (0.36, 0.4, 0.28, 0.2)]
-    >>> sufficiency_bar(rows, 0.45), sufficiency_bar(rows, 0.3)
-    (0.32, 0.3)
+    >>> sufficiency_bar(rows, 0.45), sufficiency_bar(rows, 0.25)
+    (0.32, 0.25)
     """
     own, other = ([row.sufficiency for row in seen if row.within is kind and row.sufficiency is not None] for kind in (True, False))
-    if not own:
-        return now
     scores = sorted({0.0, *own, *other})
-    bars = (now, 0.0, *(round((low + high) / 2, 4) for low, high in pairwise(scores)))
+    lower = [bar for low, high in pairwise(scores) if (bar := round((low + high) / 2, 4)) < now]
 
-    def cost(bar: float) -> tuple[float, ...]:
-        lost, kept = sum(score < bar for score in own) / len(own), sum(score >= bar for score in other)
-        return max(lost - WANTED_WITHIN, 0.0), kept, lost, abs(bar - now)
+    def lost(bar: float) -> float:
+        return sum(score < bar for score in own) / max(len(own), 1)
 
-    return min(bars, key=cost)
+    if lost(now) <= WANTED_WITHIN:
+        return now
+    return min((0.0, *lower), key=lambda bar: (max(lost(bar) - WANTED_WITHIN, 0.0), sum(score >= bar for score in other), lost(bar), -bar))
 
 
 def nearness_bar(rows: Sequence[Scored]) -> float:

@@ -32,6 +32,11 @@ def test_thresholds_that_do_as_well_as_any_stay():
     assert found.after == found.before == {name: getattr(NOW, name) for name in OF_GENERATOR}
 
 
+def test_a_bar_that_keeps_the_own_questions_is_not_raised_for_the_sake_of_others():
+    found = chosen(rows_of([0.9] * 10, [0.5] * 5), NOW, OF_GENERATOR)
+    assert (found.after["min_sufficiency"], found.other_after.escalated) == (NOW.min_sufficiency, 0)
+
+
 def test_a_step_that_sends_own_questions_away_is_loosened_and_never_the_check_of_sentences():
     rows = [row("own", similarity=0.3) for _ in range(10)] + [row("hidden", sufficiency=0.1)] * 5
     assert chosen(rows, NOW, OF_GENERATOR).after["min_similarity"] == 0.0
