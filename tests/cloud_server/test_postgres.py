@@ -221,6 +221,7 @@ async def test_a_cloud_that_is_to_hold_no_memories_does_not_delete_those_that_an
         assert one.cloud.memories.counts() == {"ward": (1, 0)}
     async with running_cloud(tmp_path, **without) as alone:
         assert alone.cloud.memories.counts() == {}
+        assert (await alone.http.get("/ready")).is_success
 
 
 @pytest.mark.parametrize("has_key", [True, False])
