@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import signal
-
 from shared.errors import DgragError
 
 
@@ -33,6 +31,6 @@ def how_ended(exit_code: int | None) -> str:
     """
     if exit_code is None:
         return "ended, and was started again"
-    if exit_code == -signal.SIGTERM:  # by `dgrag edge restart`, or by somebody else
+    if exit_code == -15:  # SIGTERM, by `dgrag edge restart`, or by somebody else
         return "was told to end"
     return f"was killed by signal {-exit_code}" if exit_code < 0 else f"exited with {exit_code}"

@@ -41,6 +41,7 @@ OURS = (  # lines with numbers and words of ours alone, in cases that these cons
     "health.html: <dt>Summaries",
     "login.html: {% if why",
     "health.html: {% if breaker_s",
+    "health.html: {% with set = state.calibration",
     "health.html: {% if memory.fast",
     "health.html: {% if progress",
     "marks.html: {%- elif one.breaker",

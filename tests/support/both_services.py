@@ -28,6 +28,7 @@ KEY = {"name": "anna", "role": "read", "days": 1.5}  # the first key must be an 
 EDGE_BODIES = {
     ("POST", "/v1/keys"): KEY,
     ("PUT", "/v1/policy"): {"text": "version = 1", "base": "0" * 64},
+    ("POST", "/v1/calibration"): {"questions": 16, "apply": False},
     ("POST", "/v1/policy/check"): {"text": "version = 1"},
     ("POST", "/v1/documents"): {"name": "a.md", "text": "Juniper Ward.", "title": "A", "labels": ["public"]},
     ("PUT", "/v1/documents/{document_id}/labels"): {"labels": ["public"]},
