@@ -59,12 +59,14 @@ def _group(module: str) -> TyperGroup:
 
 @app.callback(invoke_without_command=True)
 def about(
+    command: typer.Context,
     version: Annotated[bool, typer.Option("--version", help="show the release and end")] = False,
     key: Annotated[str, typer.Option(envvar="DGRAG_API_KEY", help="API key of the service that is called.", show_envvar=True)] = "",
     ca: Annotated[Path | None, typer.Option(help="PEM file of a private certificate authority; else the system's are trusted.")] = None,
 ) -> None:
     """An edge-cloud federation of knowledge graphs: documents stay at their site, one question reaches them all."""
-    ACCESS.set(Access(key, ca))
+    before = ACCESS.set(Access(key, ca))
+    command.call_on_close(lambda: ACCESS.reset(before))
     if version:
         typer.echo(f"dgrag {metadata.version('dgrag')}")
         raise typer.Exit

@@ -16,6 +16,7 @@ from cloud_server.settings import CloudSettings
 from deploy.cli import cloud as cloud_verbs
 from deploy.cli import membership
 from deploy.cli.main import app
+from deploy.cli.rest import ACCESS, Access
 from deploy.cluster.errors import ClusterError
 from edge_node.egress.ledger import ledger_of, read_entries
 from edge_node.policy.rules import STANDARD, parse
@@ -171,6 +172,7 @@ def test_the_authority_of_the_whole_command_is_the_default_of_each_verb(cloud, t
             told = CliRunner().invoke(app, ["--ca", ca, *verb, *state, *own])
             assert told.exit_code == 0, told.output
     assert trusted == [Path("all.pem"), Path("own.pem")] * 3
+    assert ACCESS.get() == Access()  # a command leaves nothing to the next one of its process
 
 
 def test_a_cloud_without_a_scheme_is_no_url(tmp_path):
