@@ -13,7 +13,7 @@ import typer
 from deploy.cli import render
 from deploy.cli.board import err, out
 from deploy.cli.membership import Authority, PlainHttp, known_cloud, with_client
-from deploy.cli.rest import Json
+from deploy.cli.rest import EdgeFolder, Json
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.membership import Joined, Membership
 from edge_node.database.backup import FILE
@@ -27,12 +27,11 @@ from shared.wire import Countersigned, Head, head_message
 app = typer.Typer()
 FAULTY = 4
 COLUMNS_SHOWN = {">record": False, "at (UTC)": False, "what": False, "for": True, "purpose": True, "rule": True, ">bytes": False}
-Folder = Annotated[Path, typer.Option("--state", help="Folder of the edge's store, with the file edge.db.")]
 
 
 @app.command("list")
 def list_records(
-    state: Folder,
+    state: EdgeFolder,
     limit: Annotated[int, typer.Option(min=1, help="So many records, the newest ones.")] = 50,
     since: Annotated[datetime | None, typer.Option(help="None that left before (UTC).")] = None,
     requester: Annotated[str, typer.Option(help="Only what left for this edge, or this operator:NAME.")] = "",
@@ -52,7 +51,7 @@ def list_records(
 
 @app.command("crawlers")
 def list_crawlers(
-    state: Folder,
+    state: EdgeFolder,
     limit: Annotated[int, typer.Option(min=1, help="So many requesters, those that have had most.")] = 50,
     as_json: Json = False,
 ) -> None:
@@ -71,7 +70,9 @@ def list_crawlers(
 
 
 @app.command()
-def export(file: Annotated[Path, typer.Argument(metavar="FILE", help="*.jsonl or *.csv; replaced if it is there.")], state: Folder) -> None:
+def export(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="*.jsonl or *.csv; replaced if it is there.")], state: EdgeFolder
+) -> None:
     """Write all records to a file, for other programs."""
     if (form := FORMS.get(file.suffix.removeprefix("."))) is None:
         raise InputError(f"{file} is neither .jsonl nor .csv", next_step="name the file so that its end says its form")
@@ -88,7 +89,7 @@ def export(file: Annotated[Path, typer.Argument(metavar="FILE", help="*.jsonl or
 
 @app.command()
 def verify(
-    state: Folder,
+    state: EdgeFolder,
     cloud: Annotated[bool, typer.Option("--cloud", help="Compare with every record that the cloud has countersigned, too.")] = False,
     ca: Authority = None,
     plain_http: PlainHttp = False,

@@ -12,7 +12,7 @@ import orjson
 import typer
 
 from deploy.cli.board import out
-from deploy.cli.rest import ACCESS, Json
+from deploy.cli.rest import ACCESS, EdgeFolder, Json
 from deploy.cluster.errors import ClusterError
 from edge_node.cloud import membership as joining
 from edge_node.cloud.client import CloudClient, cloud_http
@@ -31,7 +31,6 @@ from shared.wire import EDGE_ID_PATTERN
 
 PATIENCE_S = 10.0
 T = TypeVar("T")
-Folder = Annotated[Path, typer.Option("--state", help="Folder of the edge's store.")]
 Authority = Annotated[  # named as the settings of the edge that runs
     Path | None, typer.Option("--ca", envvar="DGRAG_EDGE_CLOUD_CA", help="PEM file of the cloud's private certificate authority.")
 ]
@@ -49,7 +48,7 @@ Token = Annotated[
 def join(
     cloud: Annotated[str, typer.Option(help="URL of the cloud.")],
     name: Annotated[str, typer.Option("--id", help="The edge's id, as it was invited.")],
-    state: Folder,
+    state: EdgeFolder,
     token: Token = "",
     ca: Authority = None,
     plain_http: PlainHttp = False,
@@ -82,14 +81,14 @@ def _close(state: Path) -> None:
     typer.echo(f"nothing leaves until you say what may: {target}")
 
 
-def rotate(state: Folder, ca: Authority = None, plain_http: PlainHttp = False) -> None:
+def rotate(state: EdgeFolder, ca: Authority = None, plain_http: PlainHttp = False) -> None:
     """Give this edge a new key; the edge may be running, and the old key is taken for some time more."""
     known = known_cloud(state)
     made = with_client(known.url, EdgeId(known.edge), state, joining.rotate, ca=ca, plain_http=plain_http)
     out().print(f"{known.edge} signs with key {made} now", markup=False)
 
 
-def identity(state: Folder, as_json: Json = False) -> None:
+def identity(state: EdgeFolder, as_json: Json = False) -> None:
     """Show this edge's key id, the cloud that it has joined, and the cloud's key id."""
     known = known_cloud(state)
     facts = {"edge": known.edge, "key_id": Membership(state).identity().key_id, "cloud": known.url, "cloud_key_id": key_id(known.cloud_key)}

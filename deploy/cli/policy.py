@@ -13,7 +13,7 @@ import typer
 
 from deploy.cli import policy_text
 from deploy.cli.board import err, out, waiting
-from deploy.cli.rest import Json
+from deploy.cli.rest import EdgeFolder, Json
 from edge_node.build import Adapters
 from edge_node.egress.dry_run import Shown, spending
 from edge_node.egress.policy_file import NAME
@@ -28,14 +28,11 @@ from shared.models.settings import ModelSettings
 from shared.wire import EVIDENCE_BUDGET_TOKENS, POINTS_MAX_BYTES, SharedLevel, Task
 
 app = typer.Typer()
-Folder = Annotated[
-    Path, typer.Option("--state", help="Folder of the edge's store, with the file policy.toml: of a local cluster .dgrag/edges/NAME.")
-]
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A policy.")]
 
 
 @app.command()
-def init(state: Folder) -> None:
+def init(state: EdgeFolder) -> None:
     """Write the standard policy with its comments, where there is none."""
     target = state / NAME
     try:
@@ -58,7 +55,7 @@ def check(file: File) -> None:
 
 
 @app.command()
-def show(state: Folder, as_json: Json = False) -> None:
+def show(state: EdgeFolder, as_json: Json = False) -> None:
     """Say what the policy of an edge lets go."""
     policy = parse(_read(state / NAME))
     if as_json:
@@ -68,7 +65,7 @@ def show(state: Folder, as_json: Json = False) -> None:
 
 
 @app.command()
-def epsilon(state: Folder, as_json: Json = False) -> None:
+def epsilon(state: EdgeFolder, as_json: Json = False) -> None:
     """Say what hints tell of each name: what was drawn for it, once and for ever, and the sum over the names of each memory.
 
     The true names are shown, so this is for the site alone. Names that the next sync would draw are counted as drawn.
@@ -83,7 +80,7 @@ def epsilon(state: Folder, as_json: Json = False) -> None:
 
 @app.command("try")
 def try_policy(
-    state: Folder,
+    state: EdgeFolder,
     question: Annotated[str, typer.Option(help="A question that comes from elsewhere.")] = "",
     requester: Annotated[str, typer.Option("--requester", "--edge", metavar="EDGE", help="Who asks it: an edge, or operator:NAME.")] = "",
     purpose: Annotated[str, typer.Option(help="What for, as treatment.")] = "",

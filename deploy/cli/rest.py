@@ -117,6 +117,16 @@ def _entered(state: Path) -> Path:
     return state
 
 
+def _of_one_edge(folder: Path) -> Path:
+    if stores := [str(folder / "edges" / name) for name in StateDir(folder).known_edges()]:
+        raise ClusterError(f"{folder} is a cluster's folder", next_step=f"give an edge's with --state: {', '.join(stores)}")
+    return folder
+
+
+EdgeFolder = Annotated[
+    Path,
+    typer.Option("--state", help="Folder of the edge's store: of a local cluster .dgrag/edges/ID.", callback=_of_one_edge),
+]
 State = Annotated[Path, typer.Option("--state", help="Folder of the local cluster.", show_default=True, callback=_entered)]
 Json = Annotated[bool, typer.Option("--json", help="One JSON value on standard output, for scripts.")]
 Edge = Annotated[str | None, typer.Option("--edge", help="Id of an edge of the cluster, or the URL of any edge.")]

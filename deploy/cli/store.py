@@ -15,7 +15,7 @@ from rich.progress import Progress
 
 from deploy.cli import render
 from deploy.cli.board import err, out
-from deploy.cli.rest import Json
+from deploy.cli.rest import EdgeFolder, Json
 from edge_node.database.backup import FILE, back_up
 from edge_node.database.check import Damage, by_table, examine
 from edge_node.database.commits import only_user
@@ -30,12 +30,11 @@ from shared.models.embedders import CheckedEmbedder
 from shared.models.settings import ModelSettings
 
 DAMAGED = 4
-Folder = Annotated[Path, typer.Option("--state", help="Folder of the edge's store, with the file edge.db.")]
 AcceptLoss = Annotated[bool, typer.Option("--accept-loss", help="Go on without the commits that are missing.")]
 Force = Annotated[bool, typer.Option("--force", help="Replace a store that is there; it is moved aside.")]
 
 
-def check(state: Folder, as_json: Json = False, accept: AcceptLoss = False) -> None:
+def check(state: EdgeFolder, as_json: Json = False, accept: AcceptLoss = False) -> None:
     """Say what is damaged in a store, and what the edge's next start does about it. The edge must not run.
 
     Exit codes: 0 nothing is damaged; 4 damaged rows, which the next start mends, all but those of the egress ledger;
@@ -60,7 +59,7 @@ def check(state: Folder, as_json: Json = False, accept: AcceptLoss = False) -> N
 
 def backup(
     target: Annotated[Path, typer.Argument(metavar="FILE", help="The backup; replaced if it is there.")],
-    state: Folder,
+    state: EdgeFolder,
     as_json: Json = False,
 ) -> None:
     """Copy a store, also while its edge runs, with all that was accepted before now.
@@ -77,7 +76,7 @@ def backup(
         raise typer.Exit(DAMAGED)
 
 
-def restore(file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")], state: Folder, force: Force = False) -> None:
+def restore(file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")], state: EdgeFolder, force: Force = False) -> None:
     """Make a backup the store of an edge. The edge must not run; the cloud then takes its summaries anew."""
     with only_user(state):
         if not force:
@@ -88,7 +87,7 @@ def restore(file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.
         out().print(f"the former store is in {aside}: delete it when you no longer need it", markup=False)
 
 
-def reembed(state: Folder) -> None:
+def reembed(state: EdgeFolder) -> None:
     """Make all vectors again with the embedding model that DGRAG_MODEL_* names. The edge must not run.
 
     Killed, it goes on where it was. Exit codes: 0 done, also when there was nothing to do; 6 the store is in use.

@@ -82,7 +82,9 @@ def sync(
 def verdict(problems: Sequence[Problem]) -> None:
     """Raise ClusterError when a file is not in step."""
     if problems:
-        raise ClusterError(f"{counted(len(problems), 'file')} not in step", next_step="the reasons are above")
+        raise ClusterError(
+            f"{counted(len(problems), 'file')} not in step", next_step="the reasons are above; .dgragignore names files to leave out"
+        )
 
 
 def named(folder: str) -> str:
@@ -153,13 +155,14 @@ def told(found: Look, problems: list[Problem], *, as_json: bool, dry: bool) -> N
         out().print(Text(plain(line)))
     counts = [(kind, f"{len(said[kind]):,}") for kind in STEPS if said[kind]]
     counts += [("unchanged", f"{said['unchanged']:,}")]
+    counts += [("the same, but came another way (--adopt takes them over)", f"{said['foreign']:,}")] if said["foreign"] else []
     counts += [("kept, though their files are gone", f"{said['kept']:,}")] if said["kept"] else []
     counts += [("left out, as no reader knows them", f"{len(said['left_out']):,}")] if said["left_out"] else []
     out().print(render.table(("would be" if dry else "files", "count"), counts))
     for name in said["left_out"][:MOST_NAMED]:
         out().print(Text(plain(f"no reader knows {name}"), style="dim"))
-    if said["problems"]:
-        out().print(render.table(("not in step", "reason"), [(one["name"], one["reason"]) for one in said["problems"]]))
+    for problem in said["problems"]:
+        out().print(Text(plain(f"not in step: {problem['name']}: {problem['reason']}"), style="yellow"), soft_wrap=True)
 
 
 def lines(said: dict[str, Any]) -> Iterator[str]:

@@ -153,4 +153,5 @@ def _write(file: Path, value: object) -> None:
 
 def already_running(root: Path) -> ClusterError:
     """The refusal to start twice."""
-    return ClusterError(f"a cluster is running already in {root}", next_step="`dgrag status` shows it, `dgrag down` stops it")
+    step = "`dgrag status` shows it; `dgrag down` stops it, documents stay, and the next `dgrag up` may have more edges"
+    return ClusterError(f"a cluster is running already in {root}", next_step=step)

@@ -360,7 +360,7 @@ class CloudClient:
             async with asyncio.timeout(deadline_s):
                 yield
         except (TimeoutError, httpx2.HTTPError, httpx2.StreamError, SettingsError, CloudUnavailable) as error:
-            told = error if isinstance(error, CloudUnavailable) else _away(error, self.recipient)
+            told = error if isinstance(error, CloudUnavailable) else _away(error, self.recipient, deadline_s)
             self._breaker.failed()
             self._why = told.message
             if told is error:
@@ -377,11 +377,11 @@ def _headers(departure: EgressRecord | None, deadline_s: float, accept: str) -> 
     return {DEADLINE_HEADER: str(int(deadline_s * 1000)), "accept": accept, "accept-encoding": "identity", **kind, **correlation.headers()}
 
 
-def _away(error: TimeoutError | httpx2.HTTPError | httpx2.StreamError | SettingsError, url: str) -> CloudUnavailable:
+def _away(error: TimeoutError | httpx2.HTTPError | httpx2.StreamError | SettingsError, url: str, deadline_s: float) -> CloudUnavailable:
     if isinstance(error, SettingsError):  # the edge's own key
         return CloudUnavailable(error.message)
     if isinstance(error, TimeoutError):
-        return CloudUnavailable("the cloud does not answer in time")
+        return CloudUnavailable(f"the cloud does not answer in time ({deadline_s:.1f} s were left for it)")
     if why := trouble(error, url):
         return CloudUnavailable(f"the cloud cannot be called: {why}", next_step="")
     return CloudUnavailable(f"the cloud cannot be reached ({type(error).__name__})")

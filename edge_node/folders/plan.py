@@ -23,6 +23,7 @@ class Plan:
     relabelled: tuple[Held, ...] = ()
     deleted: tuple[Held, ...] = ()
     unchanged: int = 0
+    foreign: int = 0  # documents that are the same as their files, and came another way: a file that goes takes none of them along
     kept: int = 0  # documents whose files are gone, and that are to stay
     problems: tuple[Problem, ...] = ()
 
@@ -50,6 +51,7 @@ def planned(found: Sequence[Found], gone: Sequence[Held], held: Mapping[str, Hel
     lost = [one for one in gone if one.name not in moves]
     if not (wishes.force or wishes.keep_deleted):
         _check(lost, sum(one.source == wishes.source for one in held.values()))
+    foreign = 0
     new = [file for file in found if file.entry.name not in held and moves.get(file.was) is not file]
     changed, relabelled, problems = list[Found](), list[Held](), list[Problem]()
     for file in found:
@@ -57,6 +59,7 @@ def planned(found: Sequence[Found], gone: Sequence[Held], held: Mapping[str, Hel
             continue
         is_mine = one.source == wishes.source
         if one.document_id == file.document_id and (is_mine or not wishes.adopt) and not one.is_damaged:
+            foreign += not is_mine
             if is_mine and wishes.labels is not None and one.labels != frozenset(wishes.labels):
                 relabelled.append(one)
         elif is_mine or wishes.adopt:
@@ -69,7 +72,8 @@ def planned(found: Sequence[Found], gone: Sequence[Held], held: Mapping[str, Hel
         renamed=tuple((one, moves[one.name]) for one in gone if one.name in moves),
         relabelled=tuple(relabelled),
         deleted=() if wishes.keep_deleted else tuple(lost),
-        unchanged=len(found) - len(new) - len(moves) - len(changed) - len(relabelled) - len(problems),
+        unchanged=len(found) - len(new) - len(moves) - len(changed) - len(relabelled) - len(problems) - foreign,
+        foreign=foreign,
         kept=len(gone) if wishes.keep_deleted else 0,
         problems=tuple(problems),
     )

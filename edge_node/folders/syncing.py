@@ -142,6 +142,7 @@ def as_body(what: Look) -> dict[str, Any]:
         "relabelled": [one.name for one in plan.relabelled],
         "deleted": [one.name for one in plan.deleted],
         "unchanged": plan.unchanged,
+        "foreign": plan.foreign,
         "kept": plan.kept,
         "left_out": list(what.left_out),
         "problems": [{"name": problem.name, "reason": problem.reason} for problem in what.problems],

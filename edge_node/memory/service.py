@@ -320,10 +320,12 @@ class Memories:
         return await asyncio.to_thread(self._shelf.page, after, limit, withheld)
 
     async def counts(self) -> dict[str, int]:
-        """Memories by kind, hyperedges of sentences, and what waits."""
-        return {} if self.is_off else await asyncio.to_thread(self._counts)
+        """Memories by kind, hyperedges of sentences, and what waits; nothing of each where memory is off."""
+        return await asyncio.to_thread(self._counts)
 
     def _counts(self) -> dict[str, int]:
+        if self.is_off:
+            return dict.fromkeys((*KINDS, "hyperedges", "waiting"), 0)
         kinds = self._shelf.kinds()
         hyperedges = self.grouping.hypergraph("sentence").hyperedges if self.is_grouped else 0
         return {kind: kinds[kind] for kind in KINDS} | {"hyperedges": hyperedges, "waiting": len(self._unread)}

@@ -44,6 +44,12 @@ def tamper(folder, sql):
         connection.commit()
 
 
+def test_a_clusters_folder_is_refused_with_the_folders_of_its_edges(tmp_path):
+    (tmp_path / "edges" / "ward").mkdir(parents=True)
+    told = dgrag("list", "--state", tmp_path).exception
+    assert told.next_step == f"give an edge's with --state: {tmp_path / 'edges' / 'ward'}"
+
+
 def test_the_list_shows_what_left_while_the_store_is_open_elsewhere(state):
     told = dgrag("list", "--state", state)
     assert told.exit_code == 0

@@ -35,7 +35,7 @@ def test_each_file_gets_the_step_that_it_needs():
 def test_documents_that_came_another_way_are_left_alone():
     there = held("equal", "theirs", source="") | held("taken", identity="2", source="")
     made = plan([file("equal"), file("taken")], there)
-    assert (made.steps, made.unchanged, made.problems) == (0, 1, (Problem("taken", TAKEN),))
+    assert (made.steps, made.unchanged, made.foreign, made.problems) == (0, 0, 1, (Problem("taken", TAKEN),))
 
 
 def test_adopted_documents_become_this_syncs():

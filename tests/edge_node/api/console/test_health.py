@@ -31,6 +31,12 @@ async def test_the_state_tells_counts_models_and_how_questions_ended(tmp_path):
         assert sum(one.calls for one in figures.spent) > 0
 
 
+async def test_a_site_without_memory_has_a_page_too(tmp_path):
+    async with running_edge(tmp_path, memory="off") as edge:
+        told = (await edge.http.get("/console/health")).text
+    assert "Written by the model</dt><dd>0;" in told
+
+
 async def test_a_model_server_that_is_away_is_told_with_the_next_step(tmp_path):
     class Away:
         async def reach(self, *, deadline_s):
