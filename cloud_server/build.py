@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from uuid import uuid4
@@ -134,6 +135,14 @@ def build_cloud(settings: CloudSettings, models: Models, *, clock: Clock | None 
     """Put a cloud together; ``Cloud.open`` fills its indexes later. Raises StoreError and SettingsError."""
     clock, settings = clock or SystemClock(), suited(settings, models.embedder.fingerprint)
     database = open_database(settings.state_dir, settings.store_url(), replica=settings.replica)
+    with ExitStack() as undo:
+        undo.callback(database.close)
+        cloud = _over(database, settings, models, clock, new_id)
+        undo.pop_all()
+    return cloud
+
+
+def _over(database: Database, settings: CloudSettings, models: Models, clock: Clock, new_id: Callable[[], str]) -> Cloud:
     eraser = Eraser(database, every_s=settings.erase_every_s)
     registry = EdgeRegistry(database, clock)
     store, summary_index, memories, bank = _routing(settings, models, database, registry, eraser, clock)

@@ -13,6 +13,7 @@ from fastapi import FastAPI
 from shared.telemetry.logs import redacted
 
 log = logging.getLogger("dgrag")
+AGAIN_S = 10.0  # after which a task is cancelled once more: a library may swallow that (``wait_for`` of Python 3.11); more than any tidying
 Background = Sequence[Callable[[], Coroutine[Any, Any, None]]]
 
 
@@ -31,10 +32,14 @@ async def at_work(app: FastAPI, background: Background) -> AsyncIterator[None]:
     tasks = [asyncio.create_task(work(), name=work.__qualname__) for work in background]
     for task in tasks:
         task.add_done_callback(ended)
+    await asyncio.sleep(0)  # all have begun: one that is cancelled before it begins would leave out its ``finally``
     try:
         yield
     finally:
         for task in tasks:
             task.remove_done_callback(ended)
-            task.cancel()
-        await asyncio.wait(tasks)
+        left = set(tasks)
+        while left:
+            for task in left:
+                task.cancel()
+            _, left = await asyncio.wait(left, timeout=AGAIN_S)

@@ -210,7 +210,7 @@ async def test_a_cloud_that_is_to_hold_no_memories_does_not_delete_those_that_an
         edges = AsEdges(one.cloud.credentials.identity.key_id)
         await join(one.http, "ward", edges.identity("ward"))
         async with running_cloud(tmp_path, **without) as other:
-            assert (await other.http.get("/ready")).is_success
+            assert other.cloud.memories.counts() == {}
         told = {"memory_id": "m1", "question": "Who built Orrin Mill?", "answer": "Ann Lee", "direct": True}
         delta = {"epoch": "e1", "base_version": 0, "version": 1, "upserts": [told], "removals": []}
         assert (await one.http.put("/v1/edges/ward/memories", json=delta, auth=edges.of("ward"))).is_success
