@@ -109,7 +109,8 @@ class Renewal:
         """Until cancelled."""
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._due.wait(), self._every_s)
+                async with asyncio.timeout(self._every_s):
+                    await self._due.wait()
             self._due.clear()
             for follower in self._followers:
                 try:

@@ -86,7 +86,8 @@ async def _serve(door: Door, listening: socket.socket, engine: Path) -> None:
 
 async def _met(door: Door, engine: Path, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     try:
-        head = await asyncio.wait_for(reader.readuntil(b"\r\n\r\n"), HEAD_DEADLINE_S)
+        async with asyncio.timeout(HEAD_DEADLINE_S):
+            head = await reader.readuntil(b"\r\n\r\n")
     except (asyncio.IncompleteReadError, asyncio.LimitOverrunError):
         return await _refuse(reader, writer, NO_HTTP)
     if refusal := door.refusal(head):
