@@ -1,5 +1,6 @@
 """The store that several clouds share: who may open it, what it refuses, and what happens when it goes."""
 
+import asyncio
 import contextlib
 import stat
 import sys
@@ -20,7 +21,7 @@ from shared.errors import DiskFull, NotInstalled, SettingsError, StoreAway, Stor
 from shared.settings_reference import reference
 from tests.support.running_cloud import running_cloud
 from tests.support.signed import AsEdges, join
-from tests.support.waiting import eventually
+from tests.support.waiting import HANGS_S, eventually
 
 pytestmark = pytest.mark.process
 ENDED = "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE datname = '{}'"  # all lines of a database
@@ -269,7 +270,10 @@ async def test_while_postgresql_is_away_requests_are_told_to_come_again_and_all_
             assert (await one.http.get("/health")).status_code == 200
         finally:
             postgres.start()
-        assert (await one.http.get("/ready")).json()["edges"] == 1
+        async with asyncio.timeout(HANGS_S):
+            while (back := await one.http.get("/ready")).status_code == 503:  # noqa: ASYNC110 - there is no event for it
+                await asyncio.sleep(0.005)
+        assert back.json()["edges"] == 1
         assert (await one.http.get("/v1/edges/ward?wire_version=6", auth=edges.of("ward"))).status_code == 200
 
 
