@@ -103,6 +103,7 @@ class FederatedSplit(Measured):
 
     kind: Literal["federated"]
     set: str  # folder below the data's root with corpus.jsonl and questions.jsonl
+    among: Names = ()  # folders of sets whose documents lie among this one's; their questions are not asked
     client: str = "client_iid"  # the corpus's field that says which client has a document; empty: one has them all
     clients: Annotated[int, Field(ge=0)] = 0  # at most so many: those with fewest documents are joined; 0: as they are
 

@@ -33,6 +33,7 @@ ORDER = (
     "support",
     "link",
     "multihop",
+    "bigger",
     "fdrag-memory-federated",
     "fdrag-federated",
     "masked",
@@ -87,7 +88,7 @@ def planned(configs: Sequence[RunConfig], out: Path) -> Iterator[Plan]:
 
 def indexed(config: RunConfig, split: SplitConfig) -> tuple[Any, ...]:
     """What the indexed state of a split depends on, as far as its configuration says; equal for those that share one."""
-    layout: tuple[Any, ...] = (split.set, split.client, split.clients) if isinstance(split, FederatedSplit) else split.files
+    layout: tuple[Any, ...] = (split.set, split.among, split.client, split.clients) if isinstance(split, FederatedSplit) else split.files
     if isinstance(split, MixedSplit):
         layout = (*layout, split.edges, split.alpha)
     model = config.models.generator if writes_with_a_model(config.environment) else ""

@@ -22,7 +22,7 @@ def open_corpus(measured: SplitConfig, root: Path, *, seed: int = 0) -> Corpus:
     """Read the corpus that a split is made of, below ``root``; where it has fewer documents, the seed says which. Raises DatasetError."""
     corpus: Source
     if measured.kind == "federated":
-        corpus = Passages.read(root / measured.set, measured.client)
+        corpus = Passages.read(root / measured.set, measured.client, [root / one for one in measured.among])
         corpus = fewer_clients(corpus, measured.clients) if measured.clients else corpus
     else:
         corpus = UltraDomain.read(root, measured.files)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
@@ -17,27 +17,32 @@ CORPUS, QUESTIONS = "corpus.jsonl", "questions.jsonl"
 class Passages:
     """Implements Corpus. A document's domain is its client, ``client-N``; a question's is the client that asks it."""
 
-    folder: Path
+    folders: tuple[Path, ...]
     found: tuple[SourceDocument, ...]
     asked: tuple[Question, ...]
     malformed: tuple[str, ...]
 
     @classmethod
-    def read(cls, folder: Path, client: str) -> Self:
+    def read(cls, folder: Path, client: str, among: Sequence[Path] = ()) -> Self:
         """Scan a set; ``client`` is the corpus's field that deals documents to clients, such as ``client_iid``; "": there is one client.
 
         A question is asked at its home (the field ``home_<client>``), without one at the client of its first gold document; where no
-        document is known, the clients take turns. Raises DatasetError for a missing file or field, or no row that can be used.
+        document is known, the clients take turns. ``among``: sets whose documents lie among this one's, but for those of the same text.
+        Raises DatasetError for a missing file or field, or no row that can be used.
         """
         matching(folder, [CORPUS, QUESTIONS])
         malformed: list[str] = []
         documents: dict[str, SourceDocument] = {}
-        for place, line in lines_of(folder / CORPUS):
+        texts = set[str]()
+        for place, line in _lines((folder, *among)):
             try:
-                document = _document(parsed(line), client)
+                row = parsed(line)
+                document, text = _document(row, client), " ".join(row["text"].split()).casefold()
                 if document.document_id in documents:
                     raise DatasetError(f"`doc_id` {document.document_id!r} comes again")
-                documents[document.document_id] = document
+                if not among or text not in texts:
+                    documents[document.document_id] = document
+                texts.add(text)
             except DatasetError as error:
                 malformed.append(f"{place}: {error}")
         if not documents:
@@ -52,7 +57,7 @@ class Passages:
                 questions[question.question_id] = question
             except DatasetError as error:
                 malformed.append(f"{place}: {error}")
-        return cls(folder, tuple(documents.values()), tuple(questions.values()), tuple(malformed))
+        return cls((folder, *among), tuple(documents.values()), tuple(questions.values()), tuple(malformed))
 
     def documents(self) -> tuple[SourceDocument, ...]:
         """Implements Corpus."""
@@ -69,9 +74,15 @@ class Passages:
     def rows(self, ids: Collection[str]) -> Iterator[tuple[str, bytes]]:
         """Implements Corpus."""
         wanted, bad = set(ids), {reason.split(": ")[0] for reason in self.malformed}
-        for place, line in lines_of(self.folder / CORPUS):
+        for place, line in _lines(self.folders):
             if place not in bad and (document_id := text_of(parsed(line), "doc_id")) in wanted:
                 yield document_id, line
+
+
+def _lines(folders: Sequence[Path]) -> Iterator[tuple[str, bytes]]:
+    for folder in folders:
+        for place, line in lines_of(folder / CORPUS):
+            yield (f"{folder.name}/{place}" if folder != folders[0] else place), line
 
 
 def _document(row: dict[str, Any], client: str) -> SourceDocument:

@@ -37,6 +37,18 @@ def test_rows_are_the_source_lines(multihop):
     assert list(Passages.read(multihop, "client_iid").rows({"c", "a"})) == [("a", lines[0]), ("c", lines[2])]
 
 
+def test_documents_of_other_sets_lie_among_this_ones_but_for_the_same_texts(multihop, tmp_path, write_jsonl):
+    other = tmp_path / "other"
+    other.mkdir()
+    rows = [{"doc_id": "x", "text": "of  A.", "client_iid": 3}, {"doc_id": "b"}, {"doc_id": "y", "text": "Of y.", "client_iid": 3}]
+    write_jsonl(other / "corpus.jsonl", rows)
+    alone, corpus = Passages.read(multihop, "client_iid"), Passages.read(multihop, "client_iid", [other])
+    assert [one.document_id for one in corpus.documents()] == [*(one.document_id for one in alone.documents()), "y"]
+    assert corpus.questions() == alone.questions()
+    assert [document_id for document_id, _ in corpus.rows({"b", "y"})] == ["b", "y"]
+    assert [one.split(":")[0] for one in corpus.skipped()] == ["other/corpus.jsonl"]
+
+
 def test_an_unknown_client_field_is_refused_with_those_that_there_are(multihop):
     with pytest.raises(DatasetError, match=r"`client` is missing .* client: client_iid, client_topic"):
         Passages.read(multihop, "client")
