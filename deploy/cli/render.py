@@ -101,6 +101,22 @@ def memory_line(status: EdgeStatus) -> str:
     return line
 
 
+def languages_line(status: EdgeStatus) -> str:
+    """In which languages an edge's passages are, and which pack reads them, with what to do where none does; empty where nobody has read.
+
+    >>> german = {"language": "de", "pack": "HanTa 1.2.1 r2", "passages": 1200, "next_step": ""}
+    >>> turkish = {"language": "tr", "pack": "", "passages": 1, "next_step": "no pack knows this language"}
+    >>> languages_line(EdgeStatus("ward", languages=[german, turkish]))
+    'reads 1,200 passages in de (HanTa 1.2.1 r2), 1 passage in tr (nobody: no pack knows this language)'
+    """
+    return "reads " + ", ".join(map(language, status.languages)) if status.languages else ""
+
+
+def language(told: Mapping[str, Any]) -> str:
+    """How many passages of a language, and who reads them."""
+    return plain(f"{counted(told['passages'], 'passage')} in {told['language']} ({told['pack'] or 'nobody: ' + told['next_step']})")
+
+
 def calibration_line(status: EdgeStatus) -> str:
     """Which thresholds an edge has from its own documents, or why it does not use them; empty where it was not calibrated.
 

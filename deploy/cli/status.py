@@ -47,7 +47,8 @@ def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
         rows = [(member.name, member.url, states[member.name], found[member.name]) for member in members]
         out().print(render.cluster(rows))
         for name, status_now in found.items():
-            told = (render.memory_line(status_now), render.calibration_line(status_now)) if status_now else ()
+            lines = (render.languages_line, render.memory_line, render.calibration_line)
+            told = [line_of(status_now) for line_of in lines] if status_now else []
             for line in filter(None, told):
                 out().print(f"{name}: {line}", markup=False)
         for line in (line for status_now in found.values() if status_now for line in render.kept_back(status_now)):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
+from collections import Counter, defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from edge_node.database.schema import Database
 from edge_node.extraction.nlp import ReadBy
@@ -41,7 +44,31 @@ class ReadByDraft:
 def language_counts(database: Database) -> list[LanguageCount]:
     """The passages by language and pack, most first; those of an older release, which knew no packs, are left out."""
     query = "SELECT language, pack, count(*) AS n FROM chunk_readers GROUP BY 1, 2 ORDER BY n DESC, 1, 2"
-    return [LanguageCount(row["language"], row["pack"], row["n"], next_step(row["language"], row["pack"])) for row in database.rows(query)]
+    return [_counted(row) for row in database.rows(query)]
+
+
+def usual_language(database: Database) -> str:
+    """The language of more than half of the site's passages; "": there is none."""
+    counts = Counter[str]()
+    for row in database.rows("SELECT language, count(*) AS n FROM chunk_readers GROUP BY 1"):
+        counts[row["language"]] = row["n"]
+    return next((language for language, number in counts.items() if number * 2 > counts.total()), "")
+
+
+def with_languages(database: Database, views: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Views of documents, each with the ``languages`` of its passages as ``LanguageCount``, most first; none where it is not told."""
+    query = (
+        "SELECT document_id, language, pack, count(*) AS n FROM chunk_readers JOIN chunks USING (chunk_id)"
+        " WHERE document_id IN (SELECT value FROM json_each(?)) GROUP BY 1, 2, 3 ORDER BY n DESC, 2, 3"
+    )
+    found = defaultdict[str, list[dict[str, Any]]](list)
+    for row in database.rows(query, (json.dumps([view["document_id"] for view in views]),)):
+        found[row["document_id"]].append(asdict(_counted(row)))
+    return [view | {"languages": found[view["document_id"]]} for view in views]
+
+
+def _counted(row: sqlite3.Row) -> LanguageCount:
+    return LanguageCount(row["language"], row["pack"], row["n"], next_step(row["language"], row["pack"]))
 
 
 def next_step(language: str, pack: str) -> str:

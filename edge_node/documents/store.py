@@ -17,6 +17,7 @@ from edge_node.database.replies import delete_replies, usage
 from edge_node.database.schema import Database
 from edge_node.documents.archive import Original
 from edge_node.documents.jobs import DAMAGED, end_jobs, mark_committed, open_job
+from edge_node.documents.read_by import with_languages
 from edge_node.documents.receipts import mark_unerased, write_receipt
 from edge_node.records import Offered, document_id
 from shared.errors import Conflict, DiskFull, NotFound
@@ -190,7 +191,7 @@ class DocumentStore:
         arguments = [after, *filter(None, narrowed.values()), limit + 1]
         rows = self.database.rows(f"{VIEW} WHERE {' AND '.join(where)} ORDER BY name, this.rowid LIMIT ?", arguments)
         together = len(rows) > limit and rows[limit]["name"] == rows[limit - 1]["name"]
-        return [_view(row) for row in rows[: limit + together]]
+        return with_languages(self.database, [_view(row) for row in rows[: limit + together]])
 
     def get(self, identity: str) -> dict[str, Any]:
         """One document's view with its counts. Raises NotFound."""
@@ -200,7 +201,7 @@ class DocumentStore:
         counts = self.database.row(
             "SELECT count(*) AS chunks, coalesce(sum(tokens), 0) AS tokens FROM chunks WHERE document_id = ?", (identity,)
         )
-        return _view(row) | dict(counts or {})
+        return with_languages(self.database, [_view(row) | dict(counts or {})])[0]
 
     def known(self, identities: Collection[DocumentId]) -> frozenset[DocumentId]:
         """Those of these documents that are here and not parked: sending them again costs nothing."""

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
 
+from edge_node.extraction.few_words import ENOUGH_WORDS, SURELY_ENGLISH, Usual, nowhere, said_in, without_heads, words_of
 from shared.text.language import CHINESE, OTHER_SCRIPT, READ, WIDELY_WRITTEN, as_a_whole, by_script, language_of
 
 PIECE_WORDS = 8  # a piece of fewer words is looked at together with the next one: few words say little
@@ -33,26 +34,35 @@ def languages_of(title: str, texts: Sequence[str]) -> list[str]:
     if of_title not in ("", READ):
         return [of_title] * len(texts)
     sure = [_surely(text) for text in texts]
-    others = (_most_of(texts, sure) or as_a_whole("\n".join((title, *texts)))) if "" in sure else ""
+    others = (_most_of(texts, sure) or _whole("\n".join((title, *texts)))) if "" in sure else ""
     return [language or others for language in sure]
 
 
-def reading_languages(texts: Sequence[str]) -> list[str]:
+def reading_languages(texts: Sequence[str], usual: Usual = nowhere) -> list[str]:
     """The language that each passage of a document is best read in: the one of most of its characters.
 
-    ``languages_of`` asks whether anything is foreign; here a quotation makes no passage foreign. What does not tell is in the language of
-    most of the document.
+    ``languages_of`` asks whether anything is foreign; here a quotation makes no passage foreign. What is too short to tell is in the
+    language of most of the document; a document of nothing else is taken as a whole, and ``usual`` tips what its words leave open.
 
-    >>> german = "Die Patientin Anna Schulz wurde am Montag von der Station aufgenommen."
-    >>> reading_languages([german, "Befund: Anna Schulz", f"The nurse wrote this down in the ward: {german[:20]}"])
+    >>> german = "Die Patientin Anna Schulz wurde am Montag von der Station aufgenommen und erhielt Insulin, bis ihre neue Pumpe kam."
+    >>> reading_languages([german, "Befund: Anna Schulz", f"The nurse wrote this down in the ward, and by noon all of it was done: {german[:20]}"])
     ['de', 'de', 'en']
     """
-    told = [_most_told(text) for text in texts]
+    said = [without_heads(text) for text in texts]
+    told = [_most_told(text) if len(words_of(text)) >= ENOUGH_WORDS else READ * _is_english(text) for text in said]
     sizes = Counter[str]()
     for text, language in zip(texts, told, strict=True):
         sizes[language] += len(text) if language else 0
-    others = max(sizes, key=lambda language: (sizes[language], language), default="") if sizes.total() else as_a_whole("\n".join(texts))
+    others = ""
+    if "" in told:
+        others = max(sizes, key=lambda language: (sizes[language], language)) if sizes.total() else said_in("\n".join(said), usual)
     return [by_script(language or others, text) for language, text in zip(told, texts, strict=True)]
+
+
+def _whole(text: str) -> str:
+    """The language of a document none of whose passages tells: it is looked at word by word where it does not look foreign."""
+    found = as_a_whole(text)
+    return said_in(without_heads(text), for_english=SURELY_ENGLISH) if found == READ else found
 
 
 def _most_told(text: str) -> str:

@@ -11,6 +11,7 @@ from itertools import groupby, islice
 
 from edge_node.extraction.facts import MOST_FACTS, Fact
 from edge_node.extraction.language_packs import LanguagePacks
+from edge_node.extraction.few_words import Usual, nowhere
 from edge_node.extraction.languages import reading_languages
 from edge_node.extraction.packs.table import installed_pack
 from edge_node.extraction.parser_process import ParserProcesses
@@ -83,8 +84,10 @@ class SpacyExtractor:
         with_facts: bool = False,
         parser: LanguagePacks | ParserProcesses | None = None,
         processes: int = 1,
+        usual: Usual = nowhere,
     ) -> None:
-        """``parser``: takes the place of the processes, for who counts what parsing costs."""
+        """``parser``: takes the place of the processes, for who counts what parsing costs. ``usual``: the language of the site."""
+        self._usual = usual
         self._given = parser
         self._processes = processes
         self.model_name = model_name
@@ -100,7 +103,7 @@ class SpacyExtractor:
         """
         by_document: dict[DocumentId, list[_Reading]] = defaultdict(list)
         done: dict[str, None] = {}
-        read_by = read_by_of(chunks)
+        read_by = read_by_of(chunks, self._usual)
         for reading in self._read(chunks, read_by):
             by_document[reading.chunk.document_id].append(reading)
             if on_read is not None and reading.chunk.chunk_id not in done:
@@ -138,7 +141,7 @@ class SpacyExtractor:
         return self._given or parser_of(self.model_name, self._processes)
 
 
-def read_by_of(chunks: Sequence[Chunk]) -> tuple[ReadBy, ...]:
+def read_by_of(chunks: Sequence[Chunk], usual: Usual = nowhere) -> tuple[ReadBy, ...]:
     """In which language each chunk is read, by the document that it is of, and by which of the packs that are installed."""
     by_document: dict[DocumentId, list[Chunk]] = defaultdict(list)
     for chunk in chunks:
@@ -146,7 +149,7 @@ def read_by_of(chunks: Sequence[Chunk]) -> tuple[ReadBy, ...]:
     told = {
         chunk.chunk_id: language
         for of_it in by_document.values()
-        for chunk, language in zip(of_it, reading_languages([chunk.text for chunk in of_it]), strict=True)
+        for chunk, language in zip(of_it, reading_languages([chunk.text for chunk in of_it], usual), strict=True)
     }
     return tuple(ReadBy(chunk.chunk_id, told[chunk.chunk_id], installed_pack(told[chunk.chunk_id])) for chunk in chunks)
 

@@ -77,8 +77,9 @@ def _of_support(policy: Policy, blank: int) -> Iterator[WithheldBy]:
 
 
 def _of_languages(unread: Mapping[str, int]) -> Iterator[WithheldBy]:
-    for language, passages in unread.items():
-        if language:
-            yield WithheldBy(f"types, in a language whose names are not found: {language}", 0, passages, "", NO_LINE)
-        else:
-            yield WithheldBy("types, in passages whose language is not known yet", 0, passages, "", "it is looked at soon")
+    known = {language: passages for language, passages in unread.items() if language}
+    if known:
+        told = ", ".join(f"{language} ({passages:,})" for language, passages in known.items())
+        yield WithheldBy(f"types, in languages whose names are not found: {told}", 0, sum(known.values()), "", NO_LINE)
+    if unknown := unread.get(""):
+        yield WithheldBy("types, in passages whose language is not known yet", 0, unknown, "", "it is looked at soon")

@@ -12,7 +12,7 @@ from edge_node.communities.report_writer import ReportWriter
 from edge_node.communities.service import CommunityReports
 from edge_node.database.vectors import GraphKind, VectorRows
 from edge_node.documents.lexical import LexicalIndex
-from edge_node.documents.read_by import ReadByDraft
+from edge_node.documents.read_by import ReadByDraft, usual_language
 from edge_node.extraction.extractor import Extracted, Extractor, Extracts
 from edge_node.extraction.model_extraction import ModelExtractor
 from edge_node.extraction.nlp import SpacyExtractor
@@ -36,7 +36,9 @@ class WritePath:
     def __init__(self, tools: Tools, settings: EdgeSettings, needs: Needs, extractor: Extracts | None = None) -> None:
         self._tools = tools
         self.needs = needs
-        self.tagger = SpacyExtractor(with_facts=needs.facts, processes=settings.workers)
+        self.tagger = SpacyExtractor(
+            with_facts=needs.facts, processes=settings.workers, usual=lambda: usual_language(tools.documents.database)
+        )
         words = LexicalIndex() if needs.words else None
         self.passages = Passages(tools.edge, tools.documents, tools.graph, tools.embedder, tools.index, words)
         model = ModelExtractor(

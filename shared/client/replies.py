@@ -88,6 +88,7 @@ class Document:
     reason: str = ""
     next_step: str = ""
     shortfalls: tuple[dict[str, Any], ...] = ()  # what could not be read of it
+    languages: tuple[dict[str, Any], ...] = ()  # of its passages, each with the pack that reads them, most passages first
     created_at: float = 0.0  # seconds since the epoch
     job_id: str = ""
     replaces: str | None = None  # id of the version that is served until this one is indexed

@@ -96,6 +96,12 @@ def _is_strange(likely: Mapping[str, float]) -> bool:
     return max((likely[language] for language in WIDELY_WRITTEN & likely.keys()), default=0.0) >= LEAST_ODDS * likely.get(READ, 1.0)
 
 
+def likelihoods(text: str) -> dict[str, float]:
+    """How likely English and each widely written language is."""
+    likely = _likely(text)
+    return {language: likely[language] for language in sorted(WIDELY_WRITTEN | {READ}) if language in likely}
+
+
 def _likely(text: str) -> dict[str, float]:
     """The probability of each language."""
     return {str(language): float(probability) for language, probability in _identifier().rank(text)}

@@ -80,15 +80,15 @@ async def test_an_asking_site_does_not_learn_that_another_one_keeps_something(tm
     assert said[0] == said[1]
 
 
-def test_what_is_kept_by_a_language_names_it_and_promises_no_line():
-    hold = {"rule": "types, in a language whose names are not found: de", "documents": 0, "passages": 3}
-    hold |= {"line": "", "advice": NO_LINE}
-    kept = {"summaries": 1, "all_summaries": 4, "documents": 0, "all_documents": 2, "holds": [hold]}
+def test_what_is_kept_by_languages_names_them_once_and_promises_no_line():
+    found = holds(Policy(version=1), {}, {"de": 3, "fr": 2})
+    kept = {"summaries": 1, "all_summaries": 4, "documents": 0, "all_documents": 2, "holds": [asdict(hold) for hold in found]}
     console = Console(file=io.StringIO(), width=400)
     console.print(*render.kept_back(EdgeStatus("ward", policy={"kept_back": kept})), markup=False, sep="\n")
     assert "3 of 4 summaries and 2 of 2 documents" in console.file.getvalue()
     assert "take `types` out" not in console.file.getvalue()  # it would unmask every document of the site
-    assert "not found: de, holds 3 passages; names are found in English only" in console.file.getvalue()
+    assert "not found: de (3), fr (2), holds 5 passages; names are found in English only" in console.file.getvalue()
+    assert console.file.getvalue().count("names are found in English only") == 1
 
 
 def test_a_support_that_summaries_lack_is_named_with_the_line_that_lets_them_leave():
