@@ -2,7 +2,8 @@
 
 Of 200 sentences with planted names for each language: the share of persons, organisations and places that the pack finds with all their
 words and as what they are (``typed``), and the share that it finds at all (``found``). A name counts as found where an entity has all of
-its words. Every sentence is a document of its own. Prints the table and writes ``results/languages.json``.
+its words. Every sentence is a document of its own. Then the share of sheets, mails, notes and lists that are read in their language
+(``datasets/short_texts.toml``). Prints the table and writes ``results/languages.json``.
 
 ``--show de`` prints the entities of running text in a language instead (``datasets/prose.toml``, ``data/multilingual.jsonl``), for who
 judges them by eye.
@@ -13,7 +14,7 @@ from __future__ import annotations
 import json
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
@@ -23,6 +24,7 @@ import typer
 
 from benchmarks.machine import code, machine
 from benchmarks.multilingual import DATA
+from edge_node.extraction.languages import reading_languages
 from edge_node.extraction.nlp import SpacyExtractor
 from edge_node.extraction.packs.table import installed_pack
 from shared.records import Chunk, ChunkId, DocumentId, EntityMention
@@ -84,7 +86,7 @@ def told(sentences: list[Planted]) -> dict[str, dict[str, float]]:
 
 def entities_of_prose(language: str) -> list[tuple[str, str]]:
     """The names and types that a pack finds in running text, each once, in the order of the text."""
-    prose = tomllib.loads(files("benchmarks.datasets").joinpath("prose.toml").read_text(encoding="utf-8"))[language].strip().splitlines()
+    prose = _dataset("prose")[language].strip().splitlines()
     facts = [json.loads(line)[language]["passage"] for line in DATA.read_text(encoding="utf-8").splitlines()]
     parts = [prose, *(facts[start : start + 10] for start in range(0, len(facts), 10))]
     texts = [(f"{part}:{row}", str(part), row, text) for part, said in enumerate(parts) for row, text in enumerate(said)]
@@ -92,22 +94,39 @@ def entities_of_prose(language: str) -> list[tuple[str, str]]:
     return list(dict.fromkeys((mention.name, mention.type) for mention in SpacyExtractor().extract(chunks).entities))
 
 
+def short_documents(texts: Mapping[str, Sequence[str]]) -> dict[str, dict[str, int]]:
+    """By language, how many documents of few words are read in it, and how many there are.
+
+    >>> short_documents({"de": ["Heizung rauscht, Hausmeister anrufen"]})
+    {'de': {'n': 1, 'right': 1}}
+    """
+    return {
+        language: {"n": len(said), "right": sum(reading_languages([text]) == [language] for text in said)}
+        for language, said in texts.items()
+    }
+
+
+def _dataset(name: str) -> dict[str, Any]:
+    return tomllib.loads(files("benchmarks.datasets").joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
 def measure(
     out: Annotated[Path, typer.Option(dir_okay=False)] = OUT,
     show: Annotated[str, typer.Option(help="Print what is found in running text in a language: de, fr, es or zh.")] = "",
 ) -> None:
-    """Measure all installed packs, or show what one finds."""
+    """Measure all installed packs, and how many short documents are read in their language; or show what one pack finds."""
     if show:
         typer.echo("\n".join(f"{kind}: {name}" for name, kind in entities_of_prose(show)))
         return
-    data = tomllib.loads(files("benchmarks.datasets").joinpath("languages.toml").read_text(encoding="utf-8"))
+    data = _dataset("languages")
     packs = {language: pack for language in data if (pack := installed_pack(language))}
     figures = {language: {"pack": pack} | told(list(planted(language, data[language]))) for language, pack in packs.items()}
     for language, figure in figures.items():
         typer.echo(f"{language} {figure}" + (" (open as ever)" if language == READ else ""))
-    out.write_text(
-        json.dumps({"machine": machine(), "code": code(), "figures": figures}, ensure_ascii=False, indent=1) + "\n", encoding="utf-8"
-    )
+    short = {part: short_documents(texts) for part, texts in _dataset("short_texts").items()}
+    typer.echo(f"short documents {short}")
+    measured = {"machine": machine(), "code": code(), "figures": figures, "short_documents": short}
+    out.write_text(json.dumps(measured, ensure_ascii=False, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

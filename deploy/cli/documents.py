@@ -46,7 +46,7 @@ def documents(
     if as_json:
         typer.echo(orjson.dumps({"documents": found}).decode())
     else:
-        out().print(render.table(("document", "id", "status", "bytes", "language", "labels", "note"), [_row(view) for view in found]))
+        out().print(render.table(("document", "id", "status", "bytes", "labels", "note"), [_row(view) for view in found]))
 
 
 def remove(document: Document, edge: Edge = None, as_json: Json = False, state: State = DEFAULT_STATE) -> None:
@@ -114,8 +114,8 @@ def _row(view: dict[str, Any]) -> tuple[str, ...]:
     notes += ["nothing of it is shared while it is parked"] * (view["status"] == "parked" and not view["served"])
     notes += [f"{counted(len(view['shortfalls']), 'shortfall')}: {view['shortfalls'][0]['message']}"] if view["shortfalls"] else []
     notes += [f"from {view['source']}"] if view.get("source") else []
-    read = ", ".join(f"{one['language']} ({one['pack'] or 'nobody'})" for one in view.get("languages", ()))  # none by an older edge
-    facts = view["name"], view["document_id"], view["status"], f"{view['bytes']:,}", read, ", ".join(view["labels"])
+    notes += [f"{one['language']} read by {one['pack'] or 'nobody'}" for one in view.get("languages", ())]  # an older edge tells none
+    facts = view["name"], view["document_id"], view["status"], f"{view['bytes']:,}", ", ".join(view["labels"])
     return *facts, " – ".join(filter(None, notes))
 
 

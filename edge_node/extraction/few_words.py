@@ -1,4 +1,4 @@
-"""The language of a text of few words, as a sheet, a short mail or a list: by its words alone, each counted once, and by the site's others."""
+"""The language of a text of few words, as a sheet, a short mail or a list: by its words, each counted once, and by the site's others."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ def without_heads(text: str) -> str:
 
 
 def words_of(text: str) -> list[str]:
-    """The different words of a text in lower case; of a row of a table the names of its columns, and the small words of its cells.
+    r"""The different words of a text in lower case; of a row of a table the names of its columns, and the small words of its cells.
 
-    >>> words_of("Pumpe: P-7; Hersteller: Anna Schulz; Bemerkung: wird ersetzt.\\nPumpe: P-9; Hersteller: Nordmed; Bemerkung: neu.")
+    >>> words_of("Pumpe: P-7; Hersteller: Anna Schulz; Bemerkung: wird ersetzt.\nPumpe: P-9; Hersteller: Nordmed; Bemerkung: neu.")
     ['pumpe', 'hersteller', 'bemerkung', 'wird', 'ersetzt', 'neu']
     """
     found: dict[str, None] = {}

@@ -45,7 +45,8 @@ def reading_languages(texts: Sequence[str], usual: Usual = nowhere) -> list[str]
     language of most of the document; a document of nothing else is taken as a whole, and ``usual`` tips what its words leave open.
 
     >>> german = "Die Patientin Anna Schulz wurde am Montag von der Station aufgenommen und erhielt Insulin, bis ihre neue Pumpe kam."
-    >>> reading_languages([german, "Befund: Anna Schulz", f"The nurse wrote this down in the ward, and by noon all of it was done: {german[:20]}"])
+    >>> english = f"The nurse wrote this down in the ward, and by noon all of it was done: {german[:20]}"
+    >>> reading_languages([german, "Befund: Anna Schulz", english])
     ['de', 'de', 'en']
     """
     said = [without_heads(text) for text in texts]

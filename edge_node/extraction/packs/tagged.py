@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -9,12 +10,20 @@ from typing import Literal, Protocol
 
 from edge_node.extraction.names import is_entity, normalise
 from edge_node.extraction.parsing import Passage, Reading, column_names, shortened
-from edge_node.extraction.syntax import NameCandidate, Standing, Triple
+from edge_node.extraction.syntax import CONCEPT, NameCandidate, Standing, Triple
 
 VERB, JOINT, OTHER = "verb", "joint", "other"
 Role = Literal["name", "phrase", "noun", "verb", "joint", "other"]
 MOST_PHRASE = 6  # pieces of the words that join two names
 MOST_APART = 12  # pieces between two names that a sentence relates
+MOST_BEFORE = 4  # pieces between a preposition and its noun, itself included
+GENITIVE = "的"  # stands before the head of a phrase, not behind it
+GENITIVES = frozenset({"der", "des", "de", "del", "du", "d'", "d’"})  # they join a noun to another one, not to a verb
+COPULAS = frozenset({"ist", "sind", "war", "waren", "est", "sont", "était", "étaient", "es", "son", "era", "eran", "fue", "是"})
+NEGATIONS = frozenset({"nicht", "kein", "keine", "keinen", "nie", "pas", "jamais", "no", "nunca"})
+LINKS = frozenset({"und", "oder", "sowie", "et", "ou", "y", "e", "o", "和", "与"})
+ENDS = frozenset(":;|–—：；")  # of a label or a clause
+_BROKEN = re.compile(r"(?<=[^\W\d_][^\W\d_])- (?=[A-ZÄÖÜÉ])")  # a name with a hyphen at the end of a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +63,11 @@ class TaggedReader:
 
     def read(self, passages: Sequence[Passage], *, with_facts: bool) -> list[Reading]:  # noqa: ARG002 - the port's
         """One reading for each passage, in their order."""
-        return [reading_of(passage.text, self._tagger.sentences(passage.text), heading=passage.is_heading) for passage in passages]
+        texts = [_BROKEN.sub("-", passage.text) for passage in passages]
+        return [
+            reading_of(text, self._tagger.sentences(text), heading=passage.is_heading)
+            for text, passage in zip(texts, passages, strict=True)
+        ]
 
     def phrases(self, question: str) -> list[str]:
         """The names and noun phrases of a question, in its order."""
@@ -93,14 +106,42 @@ def _candidates(text: str, sentence: Sentence, *, heading: bool) -> Iterator[tup
     for row, piece in enumerate(sentence.pieces):
         name = " ".join(text[piece.start : piece.end].split())
         if piece.role in ("name", "phrase", "noun") and is_entity(name):
-            standing: Standing = "noun" if piece.role == "noun" else "phrase" if heading or piece.role == "phrase" else "name"
+            is_phrase = piece.role == "phrase" or (heading and piece.type == CONCEPT)
+            standing: Standing = "noun" if piece.role == "noun" else "phrase" if is_phrase else "name"
             yield row, (piece.start, name, piece.type, standing)
 
 
 def _triples(text: str, pieces: Sequence[Piece], first: int, found: Mapping[int, NameCandidate]) -> Iterator[Triple]:
-    """Neighbours that a verb or a preposition joins; neighbours alone are related by nothing that is said."""
+    """Neighbours that a verb or a preposition joins; neighbours alone are related by nothing that is said.
+
+    A verb tells of the head of a phrase, not of the last noun in it ("the pump of the ward"). What stands behind a preposition and
+    before the verb is no subject ("für den Rückruf ist Anna Lee zuständig"): then the noun behind the verb is.
+    """
+    heads: dict[int, int] = {}
     for source, target in pairwise(sorted(found)):
         between = pieces[source - first + 1 : target - first]
-        words = [text[piece.start : piece.end] for piece in between if piece.role in (VERB, JOINT)][:MOST_PHRASE]
-        if words and len(between) <= MOST_APART and found[source].key != found[target].key:
-            yield Triple(source, target, " ".join(words).lower())
+        said = [(text[piece.start : piece.end].lower(), piece.role) for piece in between]
+        words = [word for word, role in said if role in (VERB, JOINT) or word in NEGATIONS][:MOST_PHRASE]
+        if not words or len(said) > MOST_APART or not ENDS.isdisjoint(word for word, _ in said):
+            continue
+        subject, is_one_clause = heads.get(source, source), all(word[:1].isalnum() and word not in LINKS for word, _ in said)
+        phrase, before = " ".join(words), _preposition(text, pieces, subject - first)
+        if all(role != VERB for _, role in said):
+            heads |= {target: subject} if is_one_clause and GENITIVE not in words else {}
+            subject, before = source, ""
+        elif COPULAS.issuperset(words) and (not is_one_clause or before in GENITIVES):
+            continue
+        left, right = (target, subject) if before and before not in GENITIVES else (subject, target)
+        if found[left].key != found[right].key:
+            yield Triple(left, right, phrase if left == subject else f"{phrase} {before}")
+
+
+def _preposition(text: str, pieces: Sequence[Piece], row: int) -> str:
+    """The preposition that a noun stands behind, with no more than articles and adjectives between them; "": there is none."""
+    for piece in reversed(pieces[max(0, row - MOST_BEFORE) : row]):
+        word = text[piece.start : piece.end].lower()
+        if piece.role == JOINT:
+            return "" if word == GENITIVE else word
+        if piece.role != OTHER or not word[:1].isalnum() or word in LINKS:
+            return ""
+    return ""

@@ -37,6 +37,8 @@ class FakeEdge:
             "job_id": f"job of {document_id}",
             "bytes": 1234,
             "shortfalls": [],
+            "source": "laptop:/papers",
+            "languages": [{"language": "de", "pack": "HanTa 1", "passages": 2, "next_step": ""}],
             "replaces": replaces,
             "status": status,
             "served": status == "indexed",
@@ -132,6 +134,11 @@ def test_remove_of_a_deleted_document_by_its_id_prints_its_receipt_as_it_is_now(
 def test_ids_are_not_folded_in_a_narrow_window(edge, dgrag):
     edge.documents = [edge.view("a.md", GONE, status="parked")]
     assert GONE in dgrag("documents")[1]
+
+
+def test_the_list_says_who_reads_a_document_and_where_it_comes_from(edge, dgrag, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "200")
+    assert "from laptop:/papers – de read by HanTa 1" in dgrag("documents")[1]
 
 
 def test_the_list_shows_labels_in_80_columns(edge, dgrag, monkeypatch: pytest.MonkeyPatch):

@@ -115,3 +115,53 @@ def test_french_and_spanish_names_are_found(extractor, text, names):
     found = named(extractor.extract([chunk(text)]))
     assert names <= set(found)
     assert not {name for name in found if "martes" in name}
+
+
+def related(found):
+    return {(one.source, one.keywords[0], one.target) for one in found.relations}
+
+
+RECALL = "Der Rückruf beginnt heute. Der Rückruf betrifft die Pumpe P-7. Ein Rückruf dauert lange."
+
+
+@pytest.mark.parametrize(
+    ("text", "facts"),
+    [
+        ("Für den Rückruf ist Jürgen Vogelsang zuständig.", set()),
+        ("Der Rückruf ist Jürgen Vogelsang seit Montag bekannt.", set()),
+        ("Zuständig für den Rückruf ist Jürgen Vogelsang.", {("jürgen vogelsang", "ist für", "rückruf")}),
+        ("Rückruf: Bitte, der Techniker ist Jürgen Vogelsang.", set()),
+        ("Jürgen Vogelsang von der Nordmed GmbH leitet den Rückruf.", {("jürgen vogelsang", "leitet", "rückruf")}),
+        ("Der Rückruf ist nicht Nordmed GmbH.", {("rückruf", "ist nicht", "nordmed gmbh")}),
+    ],
+)
+def test_a_german_verb_tells_of_its_subject_alone(extractor, text, facts):
+    found = {one for one in related(extractor.extract([chunk(f"{RECALL}\n\n{text}")])) if "p 7" not in one}
+    assert {one for one in found if "rückruf" in one} == facts
+
+
+@pytest.mark.parametrize(
+    ("text", "fact"),
+    [
+        ("La pompe de Nordmed remplace Siemens depuis lundi à Lyon.", ("nordmed", "remplace", "siemens")),
+        ("La bomba de Nordmed es Siemens MR-2200.", ("nordmed", "es", "siemens mr 2200")),
+    ],
+)
+def test_what_stands_behind_of_is_no_subject_in_french_and_spanish_either(extractor, text, fact):
+    assert fact not in related(extractor.extract([chunk(text)]))
+
+
+def test_a_person_of_a_german_mail_is_one_entity_whole_at_line_ends_and_without_its_trade_or_greeting():
+    mail = (
+        "From: Jürgen Vogelsang <jv@example.com>\nTo: Heike Brandt <hb@example.com>\nDate: Tue, 12 Mar 2024 09:14:00 +0100\n\n"
+        "Hallo Heike,\n\nHausmeister Anna Müller-\nLüdenscheidt hat die Pumpe P-7 geprüft, und Herr Vogelsang ist schon im Klinikum "
+        "Lindenau.\n\nGruß\nJürgen\n"
+        "Albers Feinkost AG\n18055 Rostock"
+    )
+    found = named(SpacyExtractor().extract([chunk(mail)]))
+    assert {name for name, kind in found.items() if kind == "person"} == {"Jürgen Vogelsang", "Heike Brandt", "Anna Müller-Lüdenscheidt"}
+    assert found.keys() - {"P-7", "Klinikum Lindenau", "Albers Feinkost AG", "Rostock"} == {
+        "Jürgen Vogelsang",
+        "Heike Brandt",
+        "Anna Müller-Lüdenscheidt",
+    }

@@ -86,3 +86,11 @@ async def test_labels_are_changed_on_the_documents_page_and_lead_to_all_document
     names = {label: [name for name in ("a.md", "b.md") if f">{name}</a>" in page] for label, page in listed.items()}
     assert names == {"public": ["b.md"], "ward <7>": ["a.md", "b.md"], "ward": []}
     assert (await by["write"].send("PUT", f"/console/documents/{document}/labels", data={"labels": "x" * 65})).status_code == 422
+
+
+async def test_a_page_says_the_language_the_pack_and_that_no_sync_put_the_document_there(tmp_path):
+    async with visited_edge(tmp_path, strategy="dgrag") as by:
+        document = await by["write"].add("wards.md", "The nurse wrote a report of the failure of pump P-7, and sent it to the agency.")
+        page = await by["read"].read(f"/console/documents/{document}")
+    assert "en, 1 passage read by spacy" in page
+    assert "not by a sync" in page
