@@ -78,6 +78,7 @@ BORDER = [
     "benchmarks/meters.py",
     "benchmarks/method_pieces.py",
     "benchmarks/multilingual.py",
+    "benchmarks/own_language.py",
     "benchmarks/paraphrases.py",
     "benchmarks/peers/corpus.py",
     "benchmarks/peers/driver.py",
