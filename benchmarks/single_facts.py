@@ -2,12 +2,13 @@
 
 SET is a multi-hop folder. Of a ``decomposition`` come ``single``, sub-questions that stand alone; ``absent``, some of these without any
 paragraph that holds the answer; and ``later``, sub-questions that follow another, with that one's answer put in. Of a set without one,
-``data/sub_facts.jsonl`` asks ``fact``, single facts of its gold paragraphs, and each again as ``absent-fact``. ``nested`` are whole
-multi-hop questions. An edge in this process reads the paragraphs with spaCy and the default embedder. One line a question goes into a
-journal, so a killed run goes on. The bar is chosen on one half of single, absent and nested for a precision of 90 %, and judged on the
-other; then the halves change places. The product's bar is judged on all kinds, with the names that it wants in the sentence and the
-questions that it does not try. ``later``, ``fact`` and ``absent-fact`` chose nothing. Each fact that the product answers from memory the
-model is asked as well, the slow way: one answer from the passages, and nobody judges it.
+``data/sub_facts.jsonl`` asks ``fact``, single facts of its gold paragraphs, and each again as ``absent-fact``; and ``fact-2``, facts of
+other paragraphs, written later. ``nested`` are whole multi-hop questions. An edge in this process reads the paragraphs with spaCy and the
+default embedder. One line a question goes into a journal, so a killed run goes on. The bar is chosen on one half of single, absent and
+nested for a precision of 90 %, and judged on the other; then the halves change places. The product's bar is judged on all kinds, with the
+names that it wants in the sentence and the questions that it does not try. ``later``, the facts and ``absent-fact`` chose nothing. Each
+``fact`` that the product answers from memory the model is asked as well, the slow way: one answer from the passages, and nobody judges it.
+``--only KIND`` asks less.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import re
 import secrets
 import time
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
@@ -56,9 +57,10 @@ from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
 from shared.text.same_question import is_single
 
-Kind = Literal["single", "absent", "nested", "later", "fact", "absent-fact"]
+Kind = Literal["single", "absent", "nested", "later", "fact", "absent-fact", "fact-2"]
 CHOSE = ("single", "absent", "nested")  # a bar
 ABSENT: dict[Kind, Kind] = {"single": "absent", "fact": "absent-fact"}
+BATCHES: dict[int, Kind] = {1: "fact", 2: "fact-2"}  # of the written facts
 FACTS = Path(__file__).parent / "data" / "sub_facts.jsonl"
 STAGE, SLOW, SEED = "span", "slow", 7
 TOP_K, DEADLINE_S = 10, 120.0
@@ -94,7 +96,8 @@ def asked_of(questions: Sequence[dict[str, Any]], texts: dict[str, str], facts: 
             found.setdefault(key, Asked("later" if "#" in step["question"] else "single", key, question, (answer,)))
     single, later = ([one for one in found.values() if one.kind == kind] for kind in ("single", "later"))
     fact = [_fact(row, texts) for row in facts]
-    absent = [_absent(one, texts) for one in (*stride(single, MOST["absent"], seed=SEED), *fact)]
+    first = [one for one in fact if one.kind == "fact"]
+    absent = [_absent(one, texts) for one in (*stride(single, MOST["absent"], seed=SEED), *first)]
     nested = [Asked("nested", row["id"], row["question"], tuple(row["answers"])) for row in questions if row.get("hops", 2) > 1]
     return [*single, *fact, *absent, *stride(nested, MOST["nested"], seed=SEED), *later]
 
@@ -102,7 +105,7 @@ def asked_of(questions: Sequence[dict[str, Any]], texts: dict[str, str], facts: 
 def _fact(row: dict[str, Any], texts: dict[str, str]) -> Asked:
     if not covered(texts.get(row["doc_id"], ""), row["answers"]):
         raise BenchmarkError(f"{row['doc_id']} does not answer {row['question']!r}", next_step="name the set that it was written for")
-    return Asked("fact", digest([row["question"], row["answers"]]), row["question"], tuple(row["answers"]))
+    return Asked(BATCHES[row.get("batch", 1)], digest([row["question"], row["answers"]]), row["question"], tuple(row["answers"]))
 
 
 def _absent(one: Asked, texts: dict[str, str]) -> Asked:
@@ -221,12 +224,16 @@ def _said(span: Span | None, asked: Asked) -> dict[str, Any]:
 
 
 async def measured(
-    folder: Path, settings: ModelSettings, journal: Journal, state: Path
+    folder: Path, settings: ModelSettings, journal: Journal, state: Path, only: Collection[str] = ()
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Index the set in ``state``, or go on with what is there, and ask what the journal does not hold yet; the rows of both ways."""
+    """Index the set in ``state``, or go on with what is there, and ask what the journal does not hold yet; the rows of both ways.
+
+    ``only``: these kinds, and the slow way where it is named; empty: all.
+    """
     lines = _lines(folder / CORPUS)
     texts = {line["doc_id"]: line["text"] for line in lines}
     asked = asked_of(_lines(folder / QUESTIONS), texts, [row for row in _lines(FACTS) if row["set"] == folder.name])
+    asked = [one for one in asked if not only or one.kind in only]
     embedder, tokenizer = build_embedder(settings), build_tokenizer(settings)
     async with model_http(settings) as http:
         generator = build_generator(settings, http)
@@ -241,7 +248,8 @@ async def measured(
                 if not journal.done(STAGE, one.key):
                     journal.add(STAGE, one.key, await bench.row(one))
             rows = [journal.row(STAGE, one.key) for one in asked]
-            both = [one for one, row in zip(asked, rows, strict=True) if one.kind == "fact" and _by_product(row)]
+            slow = not only or SLOW in only
+            both = [one for one, row in zip(asked, rows, strict=True) if slow and one.kind == "fact" and _by_product(row)]
             for one in both:
                 if not journal.done(SLOW, one.key):
                     journal.add(SLOW, one.key, await _the_slow_way(node, one))
@@ -256,6 +264,7 @@ def main(
     folder: Annotated[Path, typer.Argument(metavar="SET", exists=True, file_okay=False, help="With corpus.jsonl and questions.jsonl.")],
     url: Annotated[str, typer.Option(help="A model server; `dgrag model serve` starts one.")] = "http://127.0.0.1:8090/v1",
     work: Annotated[Path, typer.Option(help="Where the index and the journal stay.", file_okay=False)] = WORK,
+    only: Annotated[list[str] | None, typer.Option(metavar="KIND", help="Ask this kind alone; may be given again, slow too.")] = None,
 ) -> None:
     """Ask the single facts of a set, and print what came of it as one JSON line."""
     drop_settings_of_the_shell()
@@ -265,7 +274,7 @@ def main(
     state = work / f"single-facts-{folder.name}"
     state.mkdir(parents=True, exist_ok=True)
     with Journal(own / "journal.jsonl") as journal:
-        rows, slow = asyncio.run(measured(folder, settings, journal, state))
+        rows, slow = asyncio.run(measured(folder, settings, journal, state, only or ()))
     typer.echo(orjson.dumps({**code(), "machine": machine(), "set": folder.name, **figures(rows, slow)}))
 
 

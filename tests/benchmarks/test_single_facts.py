@@ -32,6 +32,11 @@ def test_a_written_fact_is_asked_again_where_nothing_holds_its_answer_and_its_pa
         asked_of([], {"a": "A mill."}, [fact])
 
 
+def test_a_fact_of_the_second_batch_is_a_kind_of_its_own_and_not_asked_without_its_answer():
+    fact = {"set": "mills", "doc_id": "a", "question": "Who opened Merle Quarry?", "answers": ["Ida Tarrow"], "batch": 2}
+    assert [one.kind for one in asked_of([], {"a": "Ida Tarrow opened it."}, [fact])] == ["fact-2"]
+
+
 def test_a_bar_is_the_least_at_which_the_share_is_right_and_no_bar_answers_nothing():
     rows = [row("single", str(n), n / 10, n != 5) for n in range(10)]
     assert bar(rows, precision=0.8) == 0.0
