@@ -1,9 +1,10 @@
-"""What it costs the cloud to find summaries among very many: ``python -m benchmarks.matching FILE... [--edges 10000] [--postgres]``.
+"""What it costs clouds to find summaries among very many: ``python -m benchmarks.matching FILE... [--edges 10000] [--postgres]``.
 
 Summaries are made of the sentences of UltraDomain splits: each of two passages that are near each other, its vector between those that
 the default embedder gives these two. A store is filled with them; a fresh process opens it as the cloud does, matches the questions of
 the splits, and takes in deltas. Seconds of the embedder are not in it. Prints one JSON line.
-``--postgres``: the store is a PostgreSQL from a package, and a graph of pgvector is measured beside the cloud's index.
+``--postgres``: the store is a PostgreSQL from a package. ``--clouds 3``: so many processes open it, one matches alone, then all at once;
+no deltas then. ``--graph``: a graph of pgvector is measured beside the cloud's index.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import asyncio
 import multiprocessing
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +47,7 @@ NOISE = 0.012  # of a coordinate
 CHANGED, CHANGES = 1_000, 10  # summaries of a delta, and deltas
 WARM_UP = 5
 MOST_SUMMARIES = 100_000  # of one edge
+OPEN_S = 3600.0  # that a cloud may take for all
 
 
 @dataclass(frozen=True)
@@ -67,6 +69,23 @@ class Field:
         vectors = unit(share * self.vectors[one] + (1 - share) * self.vectors[two] + noise)
         texts = (" ".join([*self.passages[a][:3], *self.passages[b][3:]]) for a, b in zip(one, two, strict=True))
         return tuple(Summary(SummaryId(f"s{number}"), text, 5, 8) for number, text in enumerate(texts)), vectors
+
+
+@dataclass(frozen=True)
+class Turns:
+    """Of one of several clouds: which it is, of how many, and where they wait for each other."""
+
+    number: int = 0
+    clouds: int = 1
+    meet: Callable[[], object] = lambda: None
+
+    @property
+    def is_first(self) -> bool:
+        """Whether it matches alone before all do."""
+        return self.number == 0
+
+
+ALONE = Turns()
 
 
 class Ready:
@@ -115,29 +134,42 @@ def fill(folder: Path, url: str, field: Field, fingerprint: str, edges: int, eac
     database.close()
 
 
-def measured(folder: Path, url: str, field: Field, fingerprint: str, index: str, edges: int) -> dict[str, Any]:
-    """Open the store, match, take deltas in."""
-    return asyncio.run(_measured(folder, url, field, fingerprint, index, edges))
+def measured(folder: Path, url: str, field: Field, fingerprint: str, index: str, *, edges: int = 0, turns: Turns = ALONE) -> dict[str, Any]:
+    """Open the store and match; of one cloud alone also how it takes in deltas, beside those of so many ``edges``."""
+    return asyncio.run(_measured(folder, url, field, fingerprint, index, edges, turns))
 
 
-async def _measured(folder: Path, url: str, field: Field, fingerprint: str, index: str, edges: int) -> dict[str, Any]:
+async def _measured(folder: Path, url: str, field: Field, fingerprint: str, index: str, edges: int, turns: Turns) -> dict[str, Any]:
     before_mb, began, database = _memory_mb("VmRSS"), time.perf_counter(), open_database(folder, url)
     registry, embedder = EdgeRegistry(database, SystemClock()), Ready(fingerprint, field.vectors.shape[1])
     store = SummaryStore(database, SystemClock(), max_per_edge=MOST_SUMMARIES)
     summaries = SummaryIndex(registry, store, open_index(index, embedder.dimensions), embedder)
     await summaries.open()
-    opened = {"summaries": len(summaries), "open_s": round(time.perf_counter() - began, 1)}
+    found: dict[str, Any] = {"summaries": len(summaries), "open_s": round(time.perf_counter() - began, 1)}
+    await asyncio.to_thread(turns.meet)
+    if turns.is_first:
+        found |= await _matched(summaries, field)
+    if turns.clouds > 1:
+        await asyncio.to_thread(turns.meet)
+        found["at_once"] = await _matched(summaries, field)
+    found |= {"before_mb": before_mb, "rss_mb": _memory_mb("VmRSS"), "most_mb": _memory_mb("VmHWM")}
+    if turns.clouds == 1:
+        found |= await _updates(summaries, embedder, field, edges)
+    database.close()
+    return found
+
+
+async def _matched(summaries: SummaryIndex, field: Field) -> dict[str, float]:
+    """One question after another."""
     knobs, matching, edges_found = _knobs(), list[float](), list[int]()
     for question, vector in zip(field.questions, field.asked, strict=True):
         asked = time.perf_counter()
         found = await summaries.match(question, vector[None], **knobs)
         matching.append(time.perf_counter() - asked)
         edges_found.append(len({one.edge for one in found}))
-    updates = await _updates(summaries, embedder, field, edges)
-    database.close()
-    memory = {"before_mb": before_mb, "rss_mb": _memory_mb("VmRSS"), "most_mb": _memory_mb("VmHWM")}
     times = {f"match_p{q}_ms": percentile_ms(matching[WARM_UP:], q) for q in (50, 95)}
-    return {**opened, **memory, **times, "mean_edges_matched": round(float(np.mean(edges_found)), 2), **updates}
+    rate = {"questions_a_second": round(len(matching) / sum(matching), 1)}
+    return {**times, **rate, "mean_edges_matched": round(float(np.mean(edges_found)), 2)}
 
 
 def _knobs() -> Any:
@@ -174,26 +206,42 @@ def main(
     edges: Annotated[int, typer.Option(min=1, help="Edges of the federation.")] = 10_000,
     each: Annotated[int, typer.Option(min=1, help="Summaries of each.")] = 100,
     index: Annotated[str, typer.Option(help="The vector index: faiss, numpy or nano.")] = CloudSettings.model_fields["index"].default,
-    postgres: Annotated[bool, typer.Option("--postgres", help="Over PostgreSQL, and with a graph of pgvector beside it.")] = False,
+    postgres: Annotated[bool, typer.Option("--postgres", help="Over PostgreSQL.")] = False,
+    clouds: Annotated[int, typer.Option(min=1, help="Processes over that PostgreSQL.")] = 1,
+    graph: Annotated[bool, typer.Option("--graph", help="Measure a graph of pgvector in that PostgreSQL beside the index.")] = False,
 ) -> None:
     """Fill a store, open it, match and change."""
+    if (clouds > 1 or graph) and not postgres:
+        raise typer.BadParameter("several clouds and a graph are in a PostgreSQL: give --postgres")
     drop_settings_of_the_shell()
     field, fingerprint = asyncio.run(embedded(*read(files)))
     with tempfile.TemporaryDirectory() as folder, hnsw.server(Path(folder) / "data") if postgres else nullcontext("") as url:
-        found = _in_fresh_processes(Path(folder), url, field, fingerprint, index=index, edges=edges, each=each)
-        if url:
+        found = _in_fresh_processes((Path(folder), url, field, fingerprint), index=index, edges=edges, each=each, clouds=clouds)
+        if graph:
             batches = (_batch(field, edge, each) for edge in range(edges))
             changes = [_batch(field, edges + number, CHANGED) for number in range(hnsw.CHANGES)]
             found["graph"] = hnsw.compared(url, batches, changes, field.asked, index)
-    typer.echo(orjson.dumps({**code(), "machine": machine(), "edges": edges, "each": each, "index": index, **found}))
+    store = {"store": "postgresql" if postgres else "sqlite", "clouds": clouds}
+    typer.echo(orjson.dumps({**code(), "machine": machine(), "edges": edges, "each": each, "index": index, **store, **found}))
 
 
-def _in_fresh_processes(folder: Path, url: str, field: Field, fingerprint: str, *, index: str, edges: int, each: int) -> dict[str, Any]:
+def _in_fresh_processes(store: tuple[Path, str, Field, str], *, index: str, edges: int, each: int, clouds: int) -> dict[str, Any]:
     fresh = multiprocessing.get_context("spawn")
     with fresh.Pool(1) as pool:
-        pool.apply(fill, (folder, url, field, fingerprint, edges, each))
-    with fresh.Pool(1) as pool:
-        return pool.apply(measured, (folder, url, field, fingerprint, index, edges))
+        pool.apply(fill, (*store, edges, each))
+    barrier, told = fresh.Barrier(clouds), fresh.Queue()
+    turns = [Turns(number, clouds, barrier.wait) for number in range(clouds)]
+    processes = [fresh.Process(target=_tell, args=(told, turn, store, index, edges)) for turn in turns]
+    for process in processes:
+        process.start()
+    found: dict[int, dict[str, Any]] = dict(told.get(timeout=OPEN_S) for _ in processes)
+    for process in processes:
+        process.join()
+    return found[0] if clouds == 1 else {"each_cloud": [found[number] for number in sorted(found)]}
+
+
+def _tell(told: Any, turns: Turns, store: tuple[Path, str, Field, str], index: str, edges: int) -> None:
+    told.put((turns.number, measured(*store, index, edges=edges, turns=turns)))
 
 
 def _batch(field: Field, edge: int, count: int) -> hnsw.Batch:

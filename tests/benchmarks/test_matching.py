@@ -5,7 +5,7 @@ import orjson
 import pytest
 
 from benchmarks import hnsw
-from benchmarks.matching import Field, fill, measured, read
+from benchmarks.matching import Field, Turns, fill, measured, read
 from shared.vectors import unit
 
 TEXT = "Gold was sold in March by the bank of Halden. The pumps of the ward were repaired by Ruth Orr in May. " * 12
@@ -37,6 +37,16 @@ def test_a_filled_store_is_opened_matched_and_changed(tmp_path, database_url, mo
     assert found["summaries"] == 20
     assert found["mean_edges_matched"] >= 1
     assert found["changed_1000_p50_ms"] > 0
+
+
+def test_several_clouds_match_alone_and_at_once_and_take_nothing_in(tmp_path, database_url):
+    fill(tmp_path, database_url, field(), "some:16", edges=4, each=5)
+    store = (tmp_path, database_url, field(), "some:16", "numpy")
+    one, other = (measured(*store, turns=Turns(number, clouds=2)) for number in range(2))
+    assert one["match_p50_ms"] > 0
+    assert one["at_once"]["questions_a_second"] > 0
+    assert "match_p50_ms" not in other
+    assert "new_1000_p50_ms" not in one
 
 
 @pytest.mark.process
