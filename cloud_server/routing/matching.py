@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
+from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
@@ -191,13 +191,24 @@ def covering(ranked: Sequence[EdgeId], said: Mapping[EdgeId, float], untold: Seq
     >>> covering([a, b, c], {a: 1.5, b: 1.0, c: 1.0}, names)
     ['b', 'c', 'a']
     """
-    left, names, order = list(ranked), list(untold), list[EdgeId]()
-    while left:
-        gains = {edge: sum(name.weight / len(name.owners) for name in names if edge in name.owners) for edge in left}
-        best = max(left, key=lambda edge: TITLES * gains[edge] + said.get(edge, 0.0))
-        order.append(best)
-        left.remove(best)
-        names = [replace(name, weight=AGAIN * name.weight) if best in name.owners else name for name in names]
+    place = {edge: number for number, edge in enumerate(ranked)}
+    shares = [name.weight / max(1, len(name.owners)) for name in untold]
+    alike = defaultdict[tuple[int, ...], deque[EdgeId]](deque)  # edges by the names that they own: of these the first is the best
+    for edge in ranked:
+        alike[tuple(number for number, name in enumerate(untold) if edge in name.owners)].append(edge)
+
+    def worth(owned: tuple[int, ...]) -> tuple[float, int]:
+        first = alike[owned][0]
+        return TITLES * sum(shares[number] for number in owned) + said.get(first, 0.0), -place[first]
+
+    order = list[EdgeId]()
+    while alike:
+        best = max(alike, key=worth)
+        order.append(alike[best].popleft())
+        for number in best:
+            shares[number] *= AGAIN
+        if not alike[best]:
+            del alike[best]
     return order
 
 
@@ -232,8 +243,8 @@ def led_by_words(
 
 def _best_of_edges(found: Sequence[tuple[str, float]]) -> dict[EdgeId, float]:
     best: dict[EdgeId, float] = {}
-    for match in (_taken_apart(key, score) for key, score in found):
-        best[match.edge] = max(match.score, best.get(match.edge, 0.0))
+    for key, score in found:  # best first
+        best.setdefault(EdgeId(key.partition("/")[0]), score)
     return best
 
 

@@ -2,8 +2,23 @@ from collections import Counter
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from cloud_server.routing.matching import SummaryMatch, WordMatches, by_words, index_key, led_by_words, match, owners, second_opinion
+from cloud_server.routing.matching import (
+    AGAIN,
+    TITLES,
+    SummaryMatch,
+    Untold,
+    WordMatches,
+    by_words,
+    covering,
+    index_key,
+    led_by_words,
+    match,
+    owners,
+    second_opinion,
+)
 from shared.index import open_index
 from shared.records import EdgeId, SummaryId
 from shared.vectors import unit
@@ -207,3 +222,26 @@ def test_words_lead_to_no_edge_that_is_away_and_cosines_follow():
     words = {"a/1": 9.0, "b/2": 5.0, "c/3": 2.0}
     led = led_by_words(near, words, m=5, slots=3, min_cosine=0.3, reaches=lambda edge: edge != "a")
     assert [(one.edge, one.score) for one in led] == [("b", 0.3), ("c", 0.4)]
+
+
+EDGES = [EdgeId(name) for name in "abcdefgh"]
+NAMES = st.lists(st.builds(Untold, st.sampled_from([0.3, 0.7, 1.0]), st.frozensets(st.sampled_from(EDGES), min_size=1)), max_size=4)
+SAID = st.dictionaries(st.sampled_from(EDGES), st.sampled_from([0.5, 1.0, 1.3, 2.0]))
+
+
+@given(SAID, NAMES)
+def test_edges_come_as_if_after_each_one_all_others_were_weighed_again(said, untold):
+    ranked = sorted(EDGES, key=lambda edge: (-said.get(edge, 0.0), edge))
+    left, weights, greedy = list(ranked), [name.weight for name in untold], []
+    while left:
+        gains = {edge: sum(w / len(name.owners) for w, name in zip(weights, untold, strict=True) if edge in name.owners) for edge in left}
+        best = max(left, key=lambda edge: TITLES * gains[edge] + said.get(edge, 0.0))
+        left.remove(best)
+        greedy.append(best)
+        weights = [w * AGAIN if best in name.owners else w for w, name in zip(weights, untold, strict=True)]
+    assert covering(ranked, said, untold) == greedy
+
+
+def test_a_title_that_thousands_of_edges_share_is_no_reason_to_weigh_each_against_each():
+    edges = [EdgeId(f"site-{number}") for number in range(50_000)]
+    assert covering(edges, {}, [Untold(1.0, frozenset(edges[40_000:]))])[:2] == [edges[40_000], edges[40_001]]
