@@ -43,6 +43,7 @@ SINGLE = (
             "hypergraph",
             "labels",
             "large_edge",
+            "large_store",
             "leiden",
             "levels",
             "life",

@@ -67,6 +67,7 @@ BORDER = [
     "benchmarks/language_sites.py",
     "benchmarks/languages.py",
     "benchmarks/large_edge.py",
+    "benchmarks/large_store.py",
     "benchmarks/leiden.py",
     "benchmarks/letters.py",
     "benchmarks/levels.py",
