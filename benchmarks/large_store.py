@@ -19,8 +19,9 @@ from typing import Annotated, Any
 import orjson
 import typer
 
+from benchmarks.indexing import WARM_UP
 from benchmarks.instant_edge import add, instant_edge, settled
-from benchmarks.large_edge import ONE_MORE, ONE_MORE_CHARS, WARM_UP, documents, questions_of, texts_of
+from benchmarks.large_edge import ONE_MORE, ONE_MORE_CHARS, documents, questions_of, texts_of
 from benchmarks.machine import code, machine
 from benchmarks.meters import Meter, percentile_ms, rss_mb
 from benchmarks.stages.index import disk_bytes
