@@ -356,11 +356,12 @@ class CloudClient:
     @asynccontextmanager
     async def _watched(self, deadline_s: float) -> AsyncIterator[None]:
         """Put what befalls a call into one of our errors, and tell the breaker how it ended."""
+        began = asyncio.get_running_loop().time()
         try:
             async with asyncio.timeout(deadline_s):
                 yield
         except (TimeoutError, httpx2.HTTPError, httpx2.StreamError, SettingsError, CloudUnavailable) as error:
-            told = error if isinstance(error, CloudUnavailable) else _away(error, self.recipient, deadline_s)
+            told = error if isinstance(error, CloudUnavailable) else _away(error, self.recipient, asyncio.get_running_loop().time() - began)
             self._breaker.failed()
             self._why = told.message
             if told is error:
@@ -377,11 +378,11 @@ def _headers(departure: EgressRecord | None, deadline_s: float, accept: str) -> 
     return {DEADLINE_HEADER: str(int(deadline_s * 1000)), "accept": accept, "accept-encoding": "identity", **kind, **correlation.headers()}
 
 
-def _away(error: TimeoutError | httpx2.HTTPError | httpx2.StreamError | SettingsError, url: str, deadline_s: float) -> CloudUnavailable:
+def _away(error: TimeoutError | httpx2.HTTPError | httpx2.StreamError | SettingsError, url: str, waited_s: float) -> CloudUnavailable:
     if isinstance(error, SettingsError):  # the edge's own key
         return CloudUnavailable(error.message)
     if isinstance(error, TimeoutError):
-        return CloudUnavailable(f"the cloud does not answer in time ({deadline_s:.1f} s were left for it)")
+        return CloudUnavailable(f"the cloud does not answer in time (it was given {waited_s:.1f} s)")
     if why := trouble(error, url):
         return CloudUnavailable(f"the cloud cannot be called: {why}", next_step="")
     return CloudUnavailable(f"the cloud cannot be reached ({type(error).__name__})")

@@ -14,7 +14,9 @@ TOLD = "languages_told"  # key in meta: how often some were written
 SOUND = "SELECT chunk_id FROM chunk_languages WHERE crc(CAST(chunk_id AS BLOB), CAST(language AS BLOB)) = crc"
 TELLING = SOUND.replace("chunk_id FROM", "chunk_id, language FROM")
 READ_IN = "SELECT chunk_id, language FROM chunk_readers WHERE crc(CAST(chunk_id AS BLOB), CAST(language AS BLOB), CAST(pack AS BLOB)) = crc"
-IS_READ = f"{SOUND} AND language = '{READ}'"
+IS_READ = (  # both who decides what leaves and who has found the names took it for English
+    f"{SOUND} AND language = '{READ}' AND chunk_id NOT IN (SELECT chunk_id FROM chunk_readers WHERE language <> '{READ}')"
+)
 UNREAD = f"SELECT chunk_id, document_id FROM chunks WHERE chunk_id NOT IN ({IS_READ})"
 State = tuple[int, ...]
 
@@ -79,10 +81,12 @@ class Languages:
     def counts(self) -> dict[str, int]:
         """Chunks that are not read, by language; "": not known yet."""
         query = (
-            "SELECT coalesce(language, '') AS language, count(*) AS n FROM chunks LEFT JOIN chunk_languages USING (chunk_id)"
-            f" WHERE coalesce(language, '') != '{READ}' GROUP BY 1 ORDER BY n DESC, 1"
+            f"SELECT CASE told.language WHEN '{READ}' THEN coalesce(readers.language, '{READ}')"
+            " ELSE coalesce(told.language, '') END AS spoken, count(*) AS n FROM chunks LEFT JOIN chunk_languages AS told USING (chunk_id)"
+            " LEFT JOIN chunk_readers AS readers USING (chunk_id)"
+            f" GROUP BY spoken HAVING spoken != '{READ}' ORDER BY n DESC, spoken"
         )
-        return {row["language"]: row["n"] for row in self._database.rows(query)}
+        return {row["spoken"]: row["n"] for row in self._database.rows(query)}
 
     def state(self) -> State:
         """Numbers that are others after any change of chunks or their languages."""

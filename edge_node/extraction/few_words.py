@@ -67,9 +67,9 @@ def said_in(text: str, usual: Usual = nowhere, *, for_english: float = FOR_ENGLI
     """
     found = words_of(text) or [match[0].lower() for match in _WORD.finditer(text)]
     words = [word for word in found if len(word) > LONGEST_UNIT or _owners().get(word)]
-    home = usual()
     if (script := language_of(text)) in (CHINESE, OTHER_SCRIPT):
         return script
+    home = usual()
     if not words:
         return home or READ
     scores = {language: math.log(max(odds, 1e-30)) for language, odds in likelihoods(" ".join(words)).items()}

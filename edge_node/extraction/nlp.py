@@ -27,6 +27,8 @@ MIN_COUNT_OF_COMMON_NOUN = 3  # in one document, and related: "neuron" in a chap
 
 _BLANK_LINE = re.compile(r"\n\s*\n|\n(?=\s*(?:[-*•#|>]|\d+[.)])\s?)")
 _SHORT_LINE = re.compile(r"(?:(?<=\n)|^)(?P<line>[^\n]{1,39}[^\n,;-])\n(?=[A-ZÄÖÜÉÈÀÇÑ])")
+_MAIL_HEAD = re.compile(r"^(?:From|To|Cc|Subject): |^Date: \w{3}, \d.*\n", re.MULTILINE)  # as the reader of mails writes them
+_RUNS_ON = re.compile(r"\n[ ]*[^\W\d_A-ZÄÖÜÉÈÀÇÑ]")  # a line that begins in lower case: running text in narrow lines
 _MARKUP = re.compile(r"^\s*(?:[-*•#>]+|\d+[.)])\s+|^\s*[|][\s|:-]*$|[*_`]{2,}")
 _HEADING = re.compile(r"^(#{1,6} .+)\n", re.MULTILINE)
 _ASIDE = re.compile(  # "(Figure 3.2)", "(credit: …)", "(Mauss et al., 2005)"
@@ -163,10 +165,15 @@ def read_by_of(chunks: Sequence[Chunk], usual: Usual = nowhere) -> tuple[ReadBy,
 def in_blocks(text: str) -> str:
     r"""A text whose short lines, as those of a signature or an address, are paragraphs of their own: no name runs from one into the next.
 
+    A paragraph with a line that begins in lower case is running text, and stays whole. A mail's heads lose their English words.
+
     >>> in_blocks("Gruß\nAnna Lee\nAlbers AG\n\nDr. Anna Müller-\nLee kam.")
     'Gruß\n\nAnna Lee\n\nAlbers AG\n\nDr. Anna Müller-\nLee kam.'
+    >>> in_blocks("Das Labor\nleitet seit Mai\nAnna Lee.")
+    'Das Labor\nleitet seit Mai\nAnna Lee.'
     """
-    return _SHORT_LINE.sub(r"\g<line>\n\n", text)
+    text = _MAIL_HEAD.sub("", text)
+    return "\n\n".join(block if _RUNS_ON.search(block) else _SHORT_LINE.sub(r"\g<line>\n\n", block) for block in text.split("\n\n"))
 
 
 def passages_of(text: str) -> list[tuple[str, bool]]:

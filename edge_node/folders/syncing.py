@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import PurePosixPath
 from typing import Any
 
 from edge_node.folders.memory import Memory
@@ -12,6 +15,7 @@ from edge_node.folders.plan import Plan, missing, planned
 from edge_node.folders.records import Found, Held, Problem, Source, Survey, Target, Wishes
 from edge_node.records import document_id
 
+MOST_TRIED = 50  # former names, for one file
 TOGETHER = 32  # deletions at once: an edge settles, and overwrites what was deleted, once for all that came meanwhile
 
 
@@ -56,7 +60,7 @@ def identified(source: Source, survey: Survey, memory: Memory, gone: Sequence[He
 
     What is damaged at the edge has no content to be renamed with: its file is sent. A renamed one is remembered once the edge has its name.
     """
-    found, problems, lost = list[Found](), list[Problem](), {one.name: one for one in gone if not one.is_damaged}
+    found, problems, lost = list[Found](), list[Problem](), _Lost(one for one in gone if not one.is_damaged)
     for entry in survey.entries:
         if (known := memory.recall(entry)) is not None:
             found.append(Found(entry, known))
@@ -66,11 +70,31 @@ def identified(source: Source, survey: Survey, memory: Memory, gone: Sequence[He
         except OSError as error:
             problems.append(Problem(entry.name, f"it cannot be read: {error.strerror or error}"))
             continue
-        was = next((one.name for one in lost.values() if one.size == len(raw) and document_id(one.name, raw) == one.document_id), "")
-        lost.pop(was, None)  # of two copies of a file only one is its new name
-        found.append(Found(entry, document_id(entry.name, raw), was))
+        found.append(Found(entry, document_id(entry.name, raw), lost.taken(entry.name, raw)))
     memory.keep(file for file in found if not file.was)
     return found, problems
+
+
+class _Lost:
+    """Documents whose files are gone, by size. An id is a hash of name and content, so each try reads the content once more."""
+
+    def __init__(self, documents: Iterable[Held]) -> None:
+        self._by_size = defaultdict[int, dict[str, Held]](dict)
+        for one in documents:
+            self._by_size[one.size][one.name] = one
+
+    def taken(self, name: str, raw: bytes) -> str:
+        """The former name of a file of this content, "" for none; of two copies of a file only one is its new name.
+
+        Those of the same last name come first, as when a folder was renamed; behind ``MOST_TRIED`` the file counts as new.
+        """
+        alike, last = self._by_size[len(raw)], PurePosixPath(name).name
+        same = (one for one in alike.values() if PurePosixPath(one.name).name == last)
+        others = (one for one in alike.values() if PurePosixPath(one.name).name != last)
+        for one in islice(chain(same, others), MOST_TRIED):
+            if document_id(one.name, raw) == one.document_id:
+                return alike.pop(one.name).name
+        return ""
 
 
 async def apply(

@@ -32,12 +32,24 @@ _ENGLISH = re.compile(  # words that hardly any other language writes so: German
 )
 
 
+_ASKING = {  # words that a question begins with in that language alone
+    "de": r"welche[mnrs]?|wer|wem|wen|wessen|wann|wo|woher|wohin|wie|wieso|weshalb|warum|wofür|womit|wodurch|wieviele?",
+    "fr": r"quel(?:le)?s?|quand|où|pourquoi|comment|combien|qu['’]est-ce|est-ce",
+    "es": r"¿\s*\w+|qué|cuál(?:es)?|quién(?:es)?|cuándo|dónde|cómo|cuánt[ao]s?",
+}
+_BEGINS = {language: re.compile(rf"\W*?(?:{words})(?!\w)", re.IGNORECASE) for language, words in _ASKING.items()}
+
+
 def language_of_question(question: str) -> str:
     """The language of a few words; English unless they are clearly in another one.
 
     >>> [language_of_question(text) for text in ("Was hat das Teleskop entdeckt?", "谁更换了泵？", "Who is María de la Cruz?", "P-7")]
     ['de', 'zh', 'en', 'en']
+    >>> [language_of_question(text) for text in ("Welche Charge hat die Pumpe Velora 3?", "Quel lot a la pompe Velora 3 ?")]
+    ['de', 'fr']
     """
+    if begun := next((language for language, words in _BEGINS.items() if words.match(question)), ""):
+        return begun
     return READ if _ENGLISH.search(question) else by_script(as_a_whole(question), question)
 
 

@@ -6,7 +6,17 @@ import re
 from itertools import pairwise
 
 _ABBREVIATION = r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\bFig)(?<!\b[A-Z])"
-_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}\.|[!?])[\"'”’)]*(?=\s|$)|[。！？][”’」』）]*)\s*|\n+")
+_GERMAN = (  # "Nr.", "bzw.", "z. B.", "d.h."
+    r"(?<!\b[Nn]r)(?<!\bbzw)(?<!\bca)(?<!\bvgl)(?<!\binkl)(?<!\bggf)(?<!\bevtl)(?<!\b[Ss]tr)(?<!\bAbs)(?<!\bArt)"
+    r"(?<!\b[zdu]\.\s[BhaÄ])(?<!\b[zdu]\.[Bha])(?<!\b[zdu](?=\.\s?[BhaÄ]\.))"
+)
+_MONTHS = "Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember"
+_ORDINAL = (  # "am 12. März", "der 2. Stock": no sentence ends behind a German day or rank
+    rf"(?!(?:(?<=\b\d\.)|(?<=\b\d\d\.))\s(?:{_MONTHS})\b)"
+    r"(?<!\b[ai]m\s\d\.)(?<!\b[ai]m\s\d\d\.)"
+    r"(?<!\b(?:vom|zum|der|des|dem|den)\s\d\.)(?<!\b(?:vom|zum|der|des|dem|den)\s\d\d\.)"
+)
+_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}{_GERMAN}\.{_ORDINAL}|[!?])[\"'”’)]*(?=\s|$)|[。！？][”’」』）]*)\s*|\n+")
 WORD = re.compile(r"\w+")
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")  # Han letters and kana: no blanks stand between their words
 _STOP_WORDS = frozenset(
@@ -43,6 +53,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
     >>> sentences("One. Two!")
     [(0, 5), (5, 9)]
+    >>> [(start, end) for start, end in sentences("Am 12. März kam Nr. 7 zum 2. Mal. Sie ging.")]
+    [(0, 34), (34, 43)]
     >>> sentences("泵坏了。换了！")
     [(0, 4), (4, 7)]
     """

@@ -46,7 +46,12 @@ _UNTRUE = re.compile(
     r"\b(?:alleg(?:ed(?:ly)?|ations?|es?)|avoid\w*|beliefs?|believ\w+|claim(?:s|ed|ing)?|contradict\w*|contraindicat\w*|debunk\w*|deni(?:al|ed|es)"
     r"|deny|disprov\w+|erroneous\w*|errors?|fake\w*|fallac(?:y|ies|ious)|false\w*|fiction\w*|forbid\w*|hoax\w*|hypothetical\w*|incorrect\w*"
     r"|jok(?:e|es|ed|ing)|(?:an?|the|this) lie|misconceptions?|misinformation|mistake\w*|myth\w*|nonsense|prohibit\w*|refut\w*|reject\w*"
-    r"|rumou?r\w*|superstiti\w+|suppos(?:e|ed|edly)|unproven|unsafe|untrue|wrong\w*)\b",
+    r"|rumou?r\w*|superstiti\w+|suppos(?:e|ed|edly)|unproven|unsafe|untrue|wrong\w*"
+    r"|angeblich\w*|behaupte\w*|bestritten|dementiert?\w*|erfunden\w*|falsch\w*|fehler\w*|gelogen|gerüchte?n?|irrtum|irrtümer|irrtümlich\w*"
+    r"|lügen?|märchen|mutma(?:ß|ss)lich\w*|mythen|mythos|unwahr\w*|vermeintlich\w*|widerleg\w*"
+    r"|démenti\w*|erreurs?|fau(?:x|sses?)|inexacte?s?|mensong\w*|mythes?|prétend\w*|réfut\w*"
+    r"|bulos?|desm(?:ent|int)\w*|error(?:es)?|fals[oa]s?|mentiras?|mitos?|presunt\w*|supuest\w*)\b"
+    r"|谣言|谣传|传言|错误|虚假|误解|误传|据称|所谓|不实|否认|谎言|迷信",
     re.IGNORECASE,
 )
 _POINTS_BACK = re.compile(r"\W*(?:both|but|however|it|neither|no|none|nobody|not|that|these|they|this|those|yet)\b", re.IGNORECASE)

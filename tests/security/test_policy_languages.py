@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from edge_node.database.schema import Database
-from edge_node.documents.languages import Languages
+from edge_node.documents.languages import SOUND, Languages
 from edge_node.egress.bodies import reply_body
 from edge_node.egress.dry_run import next_sync
 from edge_node.egress.policy_file import NAME
@@ -73,6 +73,19 @@ async def test_null_control_without_languages_such_names_leave(tmp_path, monkeyp
 async def test_a_rule_that_masks_names_alone_asks_for_no_language(tmp_path):
     left, view = await leaving(tmp_path, policy='version = 1\n[redact]\nnames = ["Aïcha Benali"]\n')
     assert (b"Benali" in left, b"Kohlhase" in left, view["kept_back"]["holds"]) == (False, True, ())
+
+
+@pytest.mark.parametrize("reads", [True, False], ids=["read in German", "null control"])
+async def test_a_short_german_note_stays_where_nothing_reads_german(tmp_path, monkeypatch, reads):
+    note = "Befund: Anna Schulz, Diabetes Typ 2, Insulin 40 mg."
+    monkeypatch.setattr(nlp, "installed_pack", lambda language: "" if language != "en" else "spacy")
+    monkeypatch.setattr("edge_node.egress.sharing.languages_of", lambda title, texts: ["en"] * len(texts))  # it passes for English
+    if not reads:
+        monkeypatch.setattr("edge_node.documents.languages.IS_READ", f"{SOUND} AND language = 'en'")
+        monkeypatch.setattr("edge_node.documents.languages.UNREAD", "SELECT chunk_id, document_id FROM chunks WHERE 0")
+        monkeypatch.setattr(Redact, "masks_persons", False)
+    left, _ = await leaving(tmp_path, texts={"note.md": note, "en.md": ENGLISH})
+    assert (b"Schulz" in left, b"infusion pump" in left) == (not reads, True)
 
 
 @pytest.mark.parametrize(("policy", "leaves"), [(MASKED, False), ("version = 1\n", True)], ids=["masked", "null control"])
