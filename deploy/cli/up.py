@@ -96,7 +96,7 @@ def down(
     if purge:
         require_ours(directory.root)
         if not yes:
-            typer.confirm(f"delete {directory.root}: the documents, keys, policies and logs of cloud and edges?", abort=True, err=True)
+            _confirm(f"delete {directory.root}: the documents, keys, policies and logs of cloud and edges?")
     stopped = take_down(directory)
     if purge:
         delete(directory)
@@ -110,6 +110,16 @@ def down(
         out().print(f"stopped {member.role} {member.name} ({where})", markup=False)
     if purge:
         out().print(f"deleted {directory.root}", markup=False)
+
+
+def _confirm(question: str) -> None:
+    """Raises ClusterError where nobody says yes."""
+    try:
+        agreed = typer.confirm(question, err=True)
+    except typer.Abort:
+        agreed = False  # nobody is there
+    if not agreed:
+        raise ClusterError("nothing was stopped or deleted", next_step="say y, or give --yes where nobody can be asked")
 
 
 def _stopped(member: Member) -> dict[str, Any]:

@@ -207,7 +207,7 @@ def test_down_in_json_names_what_it_stopped(dgrag: Dgrag):
 def test_a_purge_is_asked_for_once_more_and_then_leaves_nothing(dgrag: Dgrag):
     dgrag("up", "--detach")
     code, _, err = dgrag("down", "--purge")  # nobody is there to say yes
-    assert (code, "delete" in err, edge_now(dgrag)["ready"]) == (1, True, True)
+    assert (code, "--yes" in err, edge_now(dgrag)["ready"]) == (1, True, True)
     code, out, _ = dgrag("down", "--purge", "--yes")
     assert (code, lines(out)[-1]) == (0, f"deleted {dgrag.state}")
     assert not dgrag.state.exists()
