@@ -68,7 +68,7 @@ BUDGET_TOKENS = 20_000
 PRECISION = 0.9
 SAME = 0.6  # F1 of a span with the answer: "the Anglican Church" for "Anglican Church of England"
 REFERENCE = re.compile(r"#(\d+)")  # to the answer of an earlier step, from 1
-MOST = {"absent": 30, "nested": 60}
+MOST_ABSENT = 30
 ALONE: dict[str, Any] = {name.removeprefix("DGRAG_EDGE_").lower(): value for name, value in ONE_ANSWER.items()}  # of the slow way
 
 
@@ -84,7 +84,7 @@ class Asked:
 
 
 def asked_of(questions: Sequence[dict[str, Any]], texts: dict[str, str], facts: Sequence[dict[str, Any]] = ()) -> list[Asked]:
-    """All questions of a set, ``MOST`` of those kinds at most, and ``facts``; a sub-question that comes again is asked once.
+    """All questions of a set, ``MOST_ABSENT`` of that kind at most, and ``facts``; a sub-question that comes again is asked once.
 
     Raises BenchmarkError for a fact that its paragraph does not hold.
     """
@@ -97,9 +97,9 @@ def asked_of(questions: Sequence[dict[str, Any]], texts: dict[str, str], facts: 
     single, later = ([one for one in found.values() if one.kind == kind] for kind in ("single", "later"))
     fact = [_fact(row, texts) for row in facts]
     first = [one for one in fact if one.kind == "fact"]
-    absent = [_absent(one, texts) for one in (*stride(single, MOST["absent"], seed=SEED), *first)]
+    absent = [_absent(one, texts) for one in (*stride(single, MOST_ABSENT, seed=SEED), *first)]
     nested = [Asked("nested", row["id"], row["question"], tuple(row["answers"])) for row in questions if row.get("hops", 2) > 1]
-    return [*single, *fact, *absent, *stride(nested, MOST["nested"], seed=SEED), *later]
+    return [*single, *fact, *absent, *nested, *later]
 
 
 def _fact(row: dict[str, Any], texts: dict[str, str]) -> Asked:
