@@ -26,7 +26,7 @@ FOR_ENGLISH = 1.0  # where no language is usual: most names of short texts, as "
 SURELY_ENGLISH = 5.0  # the same where it decides what leaves: of 2,719 English notes as many stay as without this module
 AT_HOME = 1.5  # of the language of most of a site's passages
 _HEADS = re.compile(r"^(?:From|To|Cc): .*$|^Date: \w{3}, \d.*$", re.MULTILINE)  # of a mail, as its reader writes them
-_ADDRESS = re.compile(r"\S+@\S+|https?://\S+")
+_ADDRESS = re.compile(r"(?<!\S)[^\s@]{1,80}@\S+|https?://\S+")
 _WORD = re.compile(r"[^\W\d_]{2,}")
 
 

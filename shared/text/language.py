@@ -35,9 +35,9 @@ _ENGLISH = re.compile(  # words that hardly any other language writes so: German
 _ASKING = {  # words that a question begins with in that language alone
     "de": r"welche[mnrs]?|wer|wem|wen|wessen|wann|wo|woher|wohin|wie|wieso|weshalb|warum|wofür|womit|wodurch|wieviele?",
     "fr": r"quel(?:le)?s?|quand|où|pourquoi|comment|combien|qu['’]est-ce|est-ce",
-    "es": r"¿\s*\w+|qué|cuál(?:es)?|quién(?:es)?|cuándo|dónde|cómo|cuánt[ao]s?",
+    "es": r"¿\s?\w{1,40}|qué|cuál(?:es)?|quién(?:es)?|cuándo|dónde|cómo|cuánt[ao]s?",
 }
-_BEGINS = {language: re.compile(rf"\W*?(?:{words})(?!\w)", re.IGNORECASE) for language, words in _ASKING.items()}
+_BEGINS = {language: re.compile(rf"\A\W{{0,5}}?(?:{words})(?!\w)", re.IGNORECASE) for language, words in _ASKING.items()}
 
 
 def language_of_question(question: str) -> str:
