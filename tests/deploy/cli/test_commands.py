@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import sys
 from dataclasses import replace
@@ -204,8 +205,9 @@ def test_down_in_json_names_what_it_stopped(dgrag: Dgrag):
     assert json.loads(dgrag("down", "--json")[1]) == {"stopped": [], "purged": False}
 
 
-def test_a_purge_is_asked_for_once_more_and_then_leaves_nothing(dgrag: Dgrag):
+def test_a_purge_is_asked_for_once_more_and_then_leaves_nothing(dgrag: Dgrag, monkeypatch: pytest.MonkeyPatch):
     dgrag("up", "--detach")
+    monkeypatch.setattr("sys.stdin", io.StringIO())
     code, _, err = dgrag("down", "--purge")  # nobody is there to say yes
     assert (code, "--yes" in err, edge_now(dgrag)["ready"]) == (1, True, True)
     code, out, _ = dgrag("down", "--purge", "--yes")
