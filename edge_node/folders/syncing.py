@@ -79,19 +79,19 @@ class _Lost:
     """Documents whose files are gone, by size. An id is a hash of name and content, so each try reads the content once more."""
 
     def __init__(self, documents: Iterable[Held]) -> None:
-        self._by_size = defaultdict[int, dict[str, Held]](dict)
+        self._by_size, self._by_name = defaultdict[int, dict[str, Held]](dict), defaultdict[tuple[int, str], list[Held]](list)
         for one in documents:
             self._by_size[one.size][one.name] = one
+            self._by_name[one.size, PurePosixPath(one.name).name].append(one)
 
     def taken(self, name: str, raw: bytes) -> str:
         """The former name of a file of this content, "" for none; of two copies of a file only one is its new name.
 
         Those of the same last name come first, as when a folder was renamed; behind ``MOST_TRIED`` the file counts as new.
         """
-        alike, last = self._by_size[len(raw)], PurePosixPath(name).name
-        same = (one for one in alike.values() if PurePosixPath(one.name).name == last)
-        others = (one for one in alike.values() if PurePosixPath(one.name).name != last)
-        for one in islice(chain(same, others), MOST_TRIED):
+        alike = self._by_size[len(raw)]
+        same = (one for one in self._by_name[len(raw), PurePosixPath(name).name] if one.name in alike)
+        for one in islice(chain(same, alike.values()), MOST_TRIED):
             if document_id(one.name, raw) == one.document_id:
                 return alike.pop(one.name).name
         return ""

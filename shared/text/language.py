@@ -34,7 +34,7 @@ _ENGLISH = re.compile(  # words that hardly any other language writes so: German
 
 _ASKING = {  # words that a question begins with in that language alone
     "de": r"welche[mnrs]?|wer|wem|wen|wessen|wann|wo|woher|wohin|wie|wieso|weshalb|warum|wofür|womit|wodurch|wieviele?",
-    "fr": r"quel(?:le)?s?|quand|où|pourquoi|comment|combien|qu['’]est-ce|est-ce",
+    "fr": r"quel(?:le)?s?|quand|où|pourquoi|comment(?!\s+on\b)|combien|qu['’]est-ce|est-ce",
     "es": r"¿\s?\w{1,40}|qué|cuál(?:es)?|quién(?:es)?|cuándo|dónde|cómo|cuánt[ao]s?",
 }
 _BEGINS = {language: re.compile(rf"\A\W{{0,5}}?(?:{words})(?!\w)", re.IGNORECASE) for language, words in _ASKING.items()}
@@ -48,9 +48,10 @@ def language_of_question(question: str) -> str:
     >>> [language_of_question(text) for text in ("Welche Charge hat die Pumpe Velora 3?", "Quel lot a la pompe Velora 3 ?")]
     ['de', 'fr']
     """
-    if begun := next((language for language, words in _BEGINS.items() if words.match(question)), ""):
-        return begun
-    return READ if _ENGLISH.search(question) else by_script(as_a_whole(question), question)
+    if _ENGLISH.search(question):
+        return READ
+    begun = next((language for language, words in _BEGINS.items() if words.match(question)), "")
+    return begun or by_script(as_a_whole(question), question)
 
 
 def language_of(piece: str) -> str:

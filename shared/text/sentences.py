@@ -7,13 +7,13 @@ from itertools import pairwise
 
 _ABBREVIATION = r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\bFig)(?<!\b[A-Z])"
 _GERMAN = (  # "Nr.", "bzw.", "z. B.", "d.h."
-    r"(?<!\b[Nn]r)(?<!\bbzw)(?<!\bca)(?<!\bvgl)(?<!\binkl)(?<!\bggf)(?<!\bevtl)(?<!\b[Ss]tr)(?<!\bAbs)(?<!\bArt)"
+    r"(?<!\b[Nn]r)(?<!\bbzw)(?<!\bca)(?<!\bvgl)(?<!\binkl)(?<!\bggf)(?<!\bevtl)(?<!\b[Ss]tr)(?<!\bAbs)"
     r"(?<!\b[zdu]\.\s[BhaÄ])(?<!\b[zdu]\.[Bha])(?<!\b[zdu](?=\.\s?[BhaÄ]\.))"
 )
 _MONTHS = "Januar|Februar|März|April|Mai|Juni|Juli|August|September|Oktober|November|Dezember"
 _ORDINAL = (  # "am 12. März", "der 2. Stock": no sentence ends behind a German day or rank
     rf"(?!(?:(?<=\b\d\.)|(?<=\b\d\d\.))\s(?:{_MONTHS})\b)"
-    r"(?<!\b[ai]m\s\d\.)(?<!\b[ai]m\s\d\d\.)"
+    r"(?<!(?<!\bI\s)\b[ai]m\s\d\.)(?<!(?<!\bI\s)\b[ai]m\s\d\d\.)"  # but "I am 12. She is older."
     r"(?<!\b(?:vom|zum|der|des|dem|den)\s\d\.)(?<!\b(?:vom|zum|der|des|dem|den)\s\d\d\.)"
 )
 _SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}{_GERMAN}\.{_ORDINAL}|[!?])[\"'”’)]*(?=\s|$)|[。！？][”’」』）]*)\s*|\n+")
@@ -55,6 +55,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
     [(0, 5), (5, 9)]
     >>> [(start, end) for start, end in sentences("Am 12. März kam Nr. 7 zum 2. Mal. Sie ging.")]
     [(0, 34), (34, 43)]
+    >>> len(sentences("I am 12. She is in the Museum of Art. It rains."))
+    3
     >>> sentences("泵坏了。换了！")
     [(0, 4), (4, 7)]
     """

@@ -2,10 +2,11 @@
 
 import pytest
 
+from edge_node.folders import syncing
 from edge_node.folders.inside import Inside
 from edge_node.folders.memory import Memory
-from edge_node.folders.records import Entry, Survey, Wishes
-from edge_node.folders.syncing import apply, look
+from edge_node.folders.records import Entry, Held, Survey, Wishes
+from edge_node.folders.syncing import apply, identified, look
 from edge_node.records import Offered, document_id
 from tests.support.running_edge import running_edge
 
@@ -92,3 +93,14 @@ async def test_a_request_with_a_source_changes_only_what_is_that_syncs(tmp_path)
         assert [reply.status_code for reply in replies] == [409] * 5
         assert (await edge.http.get(url)).json()["status"] == "indexed"
         assert (await edge.http.delete(url)).status_code == 200
+
+
+def test_each_file_of_a_renamed_folder_is_tried_against_its_own_former_name_alone(tmp_path, monkeypatch):
+    texts = {f"{number:03}.md": f"{number:03} pumps" for number in range(200)}  # all of one size
+    gone = [Held(f"old/{name}", document_id(f"old/{name}", text.encode()), len(text), "s", frozenset()) for name, text in texts.items()]
+    files = Files(**{f"new/{name}": text for name, text in texts.items()})
+    hashed = []
+    monkeypatch.setattr(syncing, "document_id", lambda name, raw: hashed.append(name) or document_id(name, raw))
+    found, _ = identified(files, files.survey(), Memory(tmp_path / "memory"), gone)
+    assert [file.was for file in found] == [f"old/{name}" for name in sorted(texts)]
+    assert len(hashed) == 2 * len(texts)
