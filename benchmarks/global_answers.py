@@ -46,6 +46,7 @@ COUNTED = re.compile(rf"(\S.{{0,{MOST_NAME_CHARS - 1}}}) is named in (?:at least
 BEST = 10
 SMALL = 0.25  # texts with a word in small letters, for each that has it as a name
 WORD = re.compile(r"[\w’']+")
+SPEAKER = re.compile(r"I[’']")
 DATES = frozenset({*calendar.day_name, *calendar.month_name})
 TIMEOUT_S = 900.0
 
@@ -75,14 +76,15 @@ def in_documents(name: str, texts: Sequence[str]) -> int:
 
 
 def names_of(texts: Sequence[str]) -> list[str]:
-    """What is written with a capital in two texts at least, and is no date nor a word that most of them write small.
+    """What is written with a capital in two texts at least, and is no date, no "I've", nor a word that most of them write small.
 
     >>> names_of(["However, Ann left in May.", "Ann stayed; however, Bo left."])
     ['Ann']
     """
     holding = Counter(name for text in texts for name in set(names_in(text)))
     small = Counter(word for text in texts for word in set(WORD.findall(text)) if word.islower())
-    return [name for name, count in holding.items() if count > 1 and name not in DATES and small[name.lower()] <= SMALL * count]
+    own = {name: count for name, count in holding.items() if count > 1 and name not in DATES and not SPEAKER.match(name)}
+    return [name for name, count in own.items() if small[name.lower()] <= SMALL * count]
 
 
 def recall_at_10(told: Sequence[str], known: Sequence[str], texts: Sequence[str]) -> float:

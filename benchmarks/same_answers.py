@@ -29,13 +29,13 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.journal import Journal
 from benchmarks.machine import code, machine, prompts
 from benchmarks.questions import CONFIGS, DEADLINE_S, WORK
-from benchmarks.single_facts import with_answers
+from benchmarks.single_facts import MEASURED, with_answers
 from deploy.evaluation.intervals import wilson
 from edge_node.answering.other_words import Judged, candidates, chosen_of
 from edge_node.memory.anchors import anchors_of, dice
 from edge_node.memory.index import ALPHA
 from edge_node.memory.records import Backing, Memory, Recalled, Scored, Support, memory_of
-from edge_node.memory.same_answer import NEAR, SURE_SAME, same_answer
+from edge_node.memory.same_answer import NEAR, same_answer
 from shared.models.build import build_embedder, build_generator, model_http
 from shared.models.settings import ModelSettings
 from shared.ports import Embedder, Generator
@@ -103,7 +103,7 @@ def figures(rows: Sequence[Row], learned: dict[str, Memory], ms: Sequence[float]
     bars = [bar(half, learned) for half in halves]
     crossed = [(row, least) for half, least in zip(halves, reversed(bars), strict=True) for row in half]
     told = {f"half_{n}": _shares([(row, bars[1 - n]) for row in half], learned) for n, half in enumerate(halves)}
-    product = _shares([(row, SURE_SAME["standard"]) for row in rows], learned)
+    product = _shares([(row, MEASURED.same) for row in rows], learned)
     counts = {"pairs": sum(len(row.judged) for row in rows), "asked": len(rows)}
     times = {f"p{q}_ms": round(float(np.quantile(ms, q / 100)), 1) for q in (50, 90)} if ms else {}
     return {"bars": bars, **told, "crossed": _shares(crossed, learned), "product": product, **counts, **times}

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, cast, get_args
 
 import orjson
 import typer
@@ -45,12 +45,13 @@ from deploy.evaluation.text import accuracy
 from edge_node.answering.answerer import Ask
 from edge_node.answering.narrowing import SentenceSelector
 from edge_node.build import Adapters, build_node
-from edge_node.memory.spans import SENTENCES, SURE, Span, copied, names_are_there
+from edge_node.memory.spans import SENTENCES, Span, copied, names_are_there
 from edge_node.node import EdgeNode
 from edge_node.records import Offered, document_id
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
+from shared.models.catalogue import Certainties, certainties_of
 from shared.models.settings import ModelSettings
 from shared.ports import Generator
 from shared.telemetry.trace import Trace
@@ -61,6 +62,7 @@ Kind = Literal["single", "absent", "nested", "later", "fact", "absent-fact", "fa
 CHOSE = ("single", "absent", "nested")  # a bar
 ABSENT: dict[Kind, Kind] = {"single": "absent", "fact": "absent-fact"}
 BATCHES: dict[int, Kind] = {1: "fact", 2: "fact-2"}  # of the written facts
+MEASURED = cast("Certainties", certainties_of("standard"))
 FACTS = Path(__file__).parent / "data" / "sub_facts.jsonl"
 STAGE, SLOW, SEED = "span", "slow", 7
 TOP_K, DEADLINE_S = 10, 120.0
@@ -179,7 +181,7 @@ def _sure(row: dict[str, Any], least: float) -> bool:
 
 
 def _by_product(row: dict[str, Any]) -> bool:
-    return _sure(row, SURE["standard"]) and row["named"] and is_single(row["question"])
+    return _sure(row, MEASURED.copied) and row["named"] and is_single(row["question"])
 
 
 class _Bench:

@@ -44,15 +44,15 @@ from edge_node.folders.keeper import FolderKeeper
 from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
 from edge_node.maintenance import open_store
-from edge_node.memory.same_answer import SURE_SAME
 from edge_node.node import EdgeNode
 from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index, open_strategy
 from shared.joining import Joiner
 from shared.limits import Breaker, RetryBudget
-from shared.models.catalogue import cosines_of
+from shared.models.catalogue import certainties_of, cosines_of
 from shared.models.embedders import CheckedEmbedder
+from shared.models.fingerprint import Measured
 from shared.ports import Clock, Embedder, Generator, Reachable, SystemClock, Tokenizer
 from shared.records import EdgeId
 from shared.reduce import Reducer
@@ -148,7 +148,7 @@ def _searching(edge: _Edge, graph: GraphStore, embedder: Embedder, judging: Embe
     replies = ReplyCache(parts.generator, graph.database, parts.clock)
     tools = Tools(name, documents, graph, embedder, replies, sharing, parts.tokenizer, settings.index, parts.retries)
     strategy = open_strategy(tools, settings)
-    fast_path = FastPath(name, strategy.memories, embedder, documents, settings, wide=_least_same(settings, parts) is not None)
+    fast_path = FastPath(name, strategy.memories, embedder, documents, settings, wide=_compares(settings, parts))
     released = ReleasedPassages(tools, sharing)
     answerer = _answerer(settings, parts, tools, sharing, strategy, fast_path, edge.client, released, judging)
     overview = _overview(settings, parts, tools, sharing, strategy, edge.client, released, judging)
@@ -216,17 +216,19 @@ def _answerer(
 ) -> Answerer:
     gate, selector = Gate(parts.generator, judging, settings), SentenceSelector(judging, parts.tokenizer)
     told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents)
-    copied = CopiedFacts(selector, parts.generator, least=settings.memory_certainty) if settings.memory_fast == "model" else None
-    least = _least_same(settings, parts)
-    other_words = None if least is None else OtherWords(fast_path, parts.generator, least=least)
+    measured, other_words, copied = Measured(parts.generator), None, None
+    if settings.memory_fast == "model":
+        copied = CopiedFacts(selector, parts.generator, measured, least=settings.memory_certainty)
+    if _compares(settings, parts):
+        other_words = OtherWords(fast_path, parts.generator, measured, least=settings.memory_same)
     return Answerer(strategy, selector, parts.generator, gate, client, sharing, settings, fast_path, told, released, copied, other_words)
 
 
-def _least_same(settings: EdgeSettings, parts: Adapters) -> float | None:
-    """How sure the model must be that a learned answer is right for other words too; None: it is not asked."""
+def _compares(settings: EdgeSettings, parts: Adapters) -> bool:
+    """Whether the model may be asked if a learned answer is right for other words too."""
     if settings.memory_fast not in ("on", "model") or settings.memory_threshold["learned"] > 1:
-        return None
-    return SURE_SAME.get(parts.generator.name) if settings.memory_same is None else settings.memory_same
+        return False
+    return settings.memory_same is not None or certainties_of(parts.generator.name) is not None
 
 
 def _overview(

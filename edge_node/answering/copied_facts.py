@@ -6,10 +6,11 @@ import logging
 from typing import Protocol
 
 from edge_node.answering.narrowing import SentenceSelector
-from edge_node.memory.spans import SENTENCES, SURE, Span, copied, names_are_there
+from edge_node.memory.spans import SENTENCES, Span, copied, names_are_there
 from edge_node.records import Retrieval
 from shared.errors import ModelError
 from shared.limits import Deadline
+from shared.models.fingerprint import Measured
 from shared.ports import Generator
 from shared.records import Answer
 from shared.telemetry.logs import redacted
@@ -32,27 +33,31 @@ class Finds(Protocol):
 class CopiedFacts:
     """Answers a question about a single fact where the model is sure enough of what it copied, and no other."""
 
-    def __init__(self, selector: SentenceSelector, generator: Generator, *, least: float | None) -> None:
+    def __init__(self, selector: SentenceSelector, generator: Generator, measured: Measured, *, least: float | None) -> None:
         """``least``: the certainty that suffices; None: as it was measured for this model, and no answer of one that was not."""
         self._selector = selector
         self._generator = generator
-        self._least = SURE.get(generator.name) if least is None else least
+        self._measured = measured
+        self._least = least
 
     async def answer(self, question: str, query_id: str, find: Finds, fence: Fence, trace: Trace, deadline: Deadline) -> Answer | None:
         """None: the question goes the slow way. A model that fails is logged: the slow way tells the client."""
-        if self._least is None or not is_single(question):
-            return None
-        found = await find(question)
-        with trace.step("narrow"):
-            sentences = await self._selector.best(question, found.evidence, k=SENTENCES)
-        if not sentences:
+        if not is_single(question):
             return None
         try:
-            span = await copied(self._generator, question, sentences, fence, trace, deadline_s=deadline.left_s())
+            least = await self._measured.least("copied", self._least)
+            span = None if least is None else await self._copied(question, find, fence, trace, deadline)
         except ModelError as error:
             log.warning("no fact was copied: %s", redacted(error))
             return None
-        return self._told(span, query_id) if span and span.certainty >= self._least and names_are_there(question, span.sentence) else None
+        sure = span and least is not None and span.certainty >= least and names_are_there(question, span.sentence)
+        return self._told(span, query_id) if span and sure else None
+
+    async def _copied(self, question: str, find: Finds, fence: Fence, trace: Trace, deadline: Deadline) -> Span | None:
+        found = await find(question)
+        with trace.step("narrow"):
+            sentences = await self._selector.best(question, found.evidence, k=SENTENCES)
+        return await copied(self._generator, question, sentences, fence, trace, deadline_s=deadline.left_s()) if sentences else None
 
     def _told(self, span: Span, query_id: str) -> Answer | None:
         text, citations = cite(with_marker(inert(span.text), " [1]"), [span.sentence])

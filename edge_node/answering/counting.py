@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from edge_node.communities.named import NamedOften
+from edge_node.communities.named import NamedOften, as_words
 from shared.counts import MOST_NAME_CHARS, Count
 from shared.records import Chunk, EdgeId, Evidence
-from shared.text.citations import cite
 from shared.text.fence import one_line
+from shared.text.sentences import sentences
 
 MOST_TOLD = 15  # names of one site: a cloud adds up what several tell
 NAMES = frozenset({"person", "organization", "place", "product", "work", "event", "group", "title"})
@@ -63,9 +63,10 @@ def counted(
 def _naming(name: str, told: tuple[Chunk, str, str], edge: EdgeId) -> Evidence | None:
     """The sentence of a passage that names something, or None."""
     chunk, document, title = told
-    whole = Evidence(
-        edge, chunk.document_id, document, chunk.chunk_id, (chunk.start, chunk.end), chunk.text, 1.0, title=title, places=chunk.places
-    )
-    start, end = cite(f"{name} is named [1].", [whole])[1][0].span
-    quote = chunk.text[start - chunk.start : end - chunk.start]
-    return replace(whole, text=quote, span=(start, end)) if name.casefold() in quote.casefold() else None
+    holds = as_words(name)
+    found = next((span for span in sentences(chunk.text) if holds.search(chunk.text, *span)), None)
+    if found is None:
+        return None
+    start, end = found
+    place = (edge, chunk.document_id, document, chunk.chunk_id, (chunk.start + start, chunk.start + end))
+    return Evidence(*place, chunk.text[start:end], 1.0, title=title, places=chunk.places)

@@ -12,6 +12,7 @@ from edge_node.memory.records import Recalled
 from edge_node.memory.same_answer import may_answer, same_answer
 from shared.errors import ModelError
 from shared.limits import Deadline
+from shared.models.fingerprint import Measured
 from shared.ports import Generator
 from shared.records import Answer
 from shared.telemetry.logs import redacted
@@ -26,23 +27,28 @@ Judged = tuple[Recalled, float | None]  # with P(yes) that its answer is right f
 class OtherWords:
     """Answers a question where the model is sure that a learned answer is right for it too, and nothing answers otherwise."""
 
-    def __init__(self, fast_path: FastPath, generator: Generator, *, least: float) -> None:
-        """``least``: P(yes) that suffices."""
+    def __init__(self, fast_path: FastPath, generator: Generator, measured: Measured, *, least: float | None) -> None:
+        """``least``: P(yes) that suffices; None: as it was measured for this model, and one that was not is not asked."""
         self._fast_path = fast_path
         self._generator = generator
+        self._measured = measured
         self._least = least
 
     async def answer(self, question: str, query_id: str, near: Sequence[Recalled], trace: Trace, deadline: Deadline) -> Answer | None:
         """None: the question goes the slow way. ``near``: what was found, best first. A model that fails is logged."""
-        judged = list[Judged]()
+        asked, judged = candidates(question, near), list[Judged]()
+        if not asked:
+            return None
         try:
-            for one in candidates(question, near):
+            if (least := await self._measured.least("same", self._least)) is None:
+                return None
+            for one in asked:
                 learned = one.scored.memory.question
                 judged.append((one, await same_answer(self._generator, question, learned, trace, deadline_s=deadline.left_s())))
         except ModelError as error:
             log.warning("no learned answer was compared: %s", redacted(error))
             return None
-        chosen = chosen_of(question, judged, near, least=self._least)
+        chosen = chosen_of(question, judged, near, least=least)
         return await asyncio.to_thread(self._fast_path.told, chosen.scored, query_id, "memory+model") if chosen else None
 
 

@@ -15,7 +15,6 @@ from typing import Any
 
 from edge_node.answering.answerer import Answerer, Ask
 from edge_node.calibration.choice import LEAST, Choice, Kind, Scored, chosen, limits_of
-from edge_node.calibration.fingerprint import is_same, mark_of
 from edge_node.calibration.questions import FOREIGN, is_said_in, order_of, question_in, question_prompt, sentence_in
 from edge_node.calibration.signals import Signals
 from edge_node.calibration.store import Asked, Calibrated, CalibrationStore
@@ -24,6 +23,7 @@ from edge_node.documents.worker import failure_of
 from edge_node.settings import EdgeSettings
 from shared.errors import Conflict, InputError, ModelError
 from shared.models.catalogue import cosines_of
+from shared.models.fingerprint import is_same, mark_of
 from shared.ports import Generator
 from shared.records import GateReport
 from shared.telemetry.trace import Trace

@@ -9,8 +9,8 @@ from typing import TypeVar
 from pydantic import TypeAdapter, ValidationError
 
 from edge_node.calibration.choice import Choice, Scored
-from edge_node.calibration.fingerprint import Mark
 from edge_node.database.schema import Database
+from shared.models.fingerprint import Mark
 
 T = TypeVar("T")
 ASKED, SET = "calibration_asked", "calibration"  # keys in meta

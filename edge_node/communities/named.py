@@ -12,6 +12,7 @@ from shared.records import ChunkId, DocumentId, Entity, document_of
 
 MOST_CHUNKS = 6  # of an entity: one of them has to hold its name as it is told
 CANDIDATES = 6  # looked for in the texts, for each that is wanted
+LEAST_OWN = 0.25  # of the documents whose words hold a name, have it as a name of its own: "City" of Kansas City has fewer
 LEAST_DOCUMENTS = 2  # what one document names is no more than this document's
 
 
@@ -26,6 +27,15 @@ class NamedOften:
     report: str
 
 
+def as_words(name: str) -> re.Pattern[str]:
+    """Finds a name where it is no part of a word.
+
+    >>> as_words("U.S.").search("BOGUS.") is None, as_words("U.S.").search("The U.S. said") is None
+    (True, False)
+    """
+    return re.compile(rf"(?<!\w){re.escape(name)}(?!\w)")
+
+
 def documents_with(names: Collection[str], texts: Iterable[tuple[ChunkId, str]]) -> dict[str, set[DocumentId]]:
     """The documents whose words hold each name, by name: the graph misses what spaCy takes for a part of a longer name.
 
@@ -33,7 +43,7 @@ def documents_with(names: Collection[str], texts: Iterable[tuple[ChunkId, str]])
     {'Ann': {'b'}}
     """
     found: dict[str, set[DocumentId]] = {name: set() for name in names}
-    patterns = {name: re.compile(rf"(?<!\w){re.escape(name)}(?!\w)") for name in names}
+    patterns = {name: as_words(name) for name in names}
     for chunk_id, text in texts:
         document = document_of(chunk_id)
         for name, documents in found.items():
@@ -53,7 +63,8 @@ def named_often(
 ) -> list[NamedOften]:
     """The entities of these types that most documents name, most first; ties by key. What is written small is no name.
 
-    ``texts``: in which the names that the graph has in most documents are counted as words, too. ``cosines`` of passages with what is
+    ``texts``: in which the names that the graph has in most documents are counted as words, too; one that is mostly a part of longer
+    names is left out. ``cosines`` of passages with what is
     asked about: then a document counts by how much nearer its passages that name the entity are than passages on average, so that those
     come first that are named where the question is near. ``community_of``: by key.
     """
@@ -63,9 +74,13 @@ def named_often(
     near = cosines(sorted({chunk_id for entity in told for chunk_id in entity.chunk_ids})) if cosines else {}
     order = _by_nearness(near) if near else lambda entity: (-len(documents[entity.key]), entity.key)
     candidates = nsmallest(most if near else CANDIDATES * most, told, key=order)
-    as_words = documents_with([entity.name for entity in candidates], texts)
+    holding = documents_with([entity.name for entity in candidates], texts)
+    whole = list[Entity]()
     for entity in candidates:
-        documents[entity.key] |= as_words[entity.name]
+        own = len(documents[entity.key])
+        documents[entity.key] |= holding[entity.name]
+        if own >= LEAST_OWN * len(documents[entity.key]):
+            whole.append(entity)
     return [
         NamedOften(
             entity.name,
@@ -74,7 +89,7 @@ def named_often(
             _of_each_document(sorted(entity.chunk_ids, key=lambda chunk_id: -near.get(chunk_id, 0.0))),
             community_of(entity.key),
         )
-        for entity in nsmallest(most, candidates, key=order)
+        for entity in nsmallest(most, whole, key=order)
     ]
 
 

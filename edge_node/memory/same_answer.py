@@ -20,7 +20,6 @@ SAME_ANSWER = load_prompt("edge_node", "same_answer")
 NEAR = 0.75  # cosine of both questions, from which on the model is asked
 NO = 0.5  # P(yes) below which the model denies
 TOP_LOGPROBS = 20
-SURE_SAME = {"standard": 0.8}  # P(yes) that suffices, by the model's name: docs/results.md says how it was found
 
 
 def may_answer(question: str, found: Recalled) -> bool:

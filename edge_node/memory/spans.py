@@ -27,7 +27,6 @@ SENTENCES = 3  # that a span is copied from: they held the answer of 53 of 61 si
 SPAN_TOKENS = 14
 TOP_LOGPROBS = 20
 NOTHING = "none"
-SURE = {"standard": 0.4}  # the certainty that suffices, by the model's name: docs/results.md says how it was found
 MONTH = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 DATE = re.compile(rf"(?:\d{{1,2}} {MONTH}|{MONTH}(?: \d{{1,2}},?)?) \d{{4}}\b")
 GENITIVE = re.compile(r"[’']s\b")

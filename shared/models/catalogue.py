@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -56,6 +57,18 @@ class Cosines:
 
 
 @dataclass(frozen=True, slots=True)
+class Certainties:
+    """From which certainty a fact that a generator copied, and an answer that it calls right for other words, are told: in [0, 1].
+
+    ``first_words``: the shares by which that generator is known again.
+    """
+
+    copied: float
+    same: float
+    first_words: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
 class CatalogueModel:
     """A model by our name. Its first file is the weights."""
 
@@ -67,6 +80,7 @@ class CatalogueModel:
     files: tuple[ModelFile, ...]
     fingerprint: str = ""  # how an embedder's begins
     cosines: Cosines | None = None  # of an embedder
+    certainties: Certainties | None = None  # of a generator
     probe: str = ""  # of an embedder: the unit vector (d,) of a known text, float16 in base64
 
     @property
@@ -103,10 +117,21 @@ def cosines_of(fingerprint: str) -> Cosines | None:
     return next(found, None)
 
 
+def certainties_of(name: str) -> Certainties | None:
+    """What was measured with the generator of that name; None: nothing was.
+
+    >>> certainties_of("standard").copied, certainties_of("small")
+    (0.4, None)
+    """
+    return catalogue()[name].certainties if name in catalogue() else None
+
+
 def _model(row: dict[str, Any]) -> CatalogueModel:
-    fields = {key: value for key, value in row.items() if key not in ("file", "cosines")}
+    parts = {"file", "cosines", "certainties"}
+    fields = {key: value for key, value in row.items() if key not in parts}
     cosines = Cosines(**row["cosines"]) if "cosines" in row else None
-    return CatalogueModel(**fields, cosines=cosines, files=tuple(_file(file) for file in row["file"]))
+    certainties = Certainties(**row["certainties"]) if "certainties" in row else None
+    return CatalogueModel(**fields, cosines=cosines, certainties=certainties, files=tuple(_file(file) for file in row["file"]))
 
 
 def _file(row: dict[str, Any]) -> ModelFile:

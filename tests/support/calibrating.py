@@ -3,9 +3,9 @@
 import math
 import re
 
-from edge_node.calibration.fingerprint import PROBE
 from edge_node.calibration.questions import QUESTION_ABOUT
 from shared.models.fake import ScriptedGenerator
+from shared.models.fingerprint import PROBE
 
 THINGS = "pump monitor scanner heater ladder trolley freezer printer lantern generator".split()  # noqa: SIM905
 FRAME = re.compile(r"<<\w+\n(.*)\n\w+>>", re.DOTALL)

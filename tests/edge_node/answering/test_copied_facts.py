@@ -6,6 +6,8 @@ import pytest
 
 from shared.errors import ModelUnavailable
 from shared.models.fake import ScriptedGenerator
+from shared.models.fingerprint import PROBE
+from tests.support.measured import measured_words, words_of_another
 from tests.support.running_edge import running_edge
 
 TEXT = "Orrin Mill was built by Ann Lee in 1881. It has 40 looms. The weir beside it is older."
@@ -13,14 +15,17 @@ QUESTION = "Who built Orrin Mill?"
 SLOW = "Ann Lee built it [1]."
 
 
-def model(span, *, name="standard", sure=0.9):
+def model(span, *, name="standard", sure=0.9, first_words=measured_words):
     """Copies ``span`` where it is asked for one, and answers ``SLOW`` otherwise."""
 
     def reply(prompt):
         is_span = prompt.messages[0].content.startswith("You copy the answer")
         return span() if is_span and callable(span) else [span if is_span else SLOW] * prompt.n
 
-    return ScriptedGenerator(reply, lambda _: {"Yes": math.log(sure), "No": math.log(1 - sure)}, name=name, log_probability=math.log(sure))
+    def first_token(prompt):
+        return first_words() if prompt == PROBE else {"Yes": math.log(sure), "No": math.log(1 - sure)}
+
+    return ScriptedGenerator(reply, first_token, name=name, log_probability=math.log(sure))
 
 
 async def asked(folder, generator, question=QUESTION, *, ask=(), **settings):
@@ -35,7 +40,7 @@ async def test_a_fact_that_a_sentence_states_is_answered_by_two_short_calls_and_
     assert (answer["answer"], answer["route"], answer["answered"]) == ("Ann Lee [1]", "memory+model", True)
     assert answer["citations"][0]["quote"] == "Orrin Mill was built by Ann Lee in 1881."
     assert [step["step"] for step in answer["trace"]] == ["retrieve", "narrow", "span", "span check"]
-    assert [prompt.max_tokens for prompt in generator.prompts] == [14, 1]
+    assert [prompt.max_tokens for prompt in generator.prompts if prompt != PROBE] == [14, 1]
 
 
 def unavailable():
@@ -50,6 +55,8 @@ def unavailable():
         (model("Ann Lee"), "Who built Orrin Mill and when was the weir built?", {}),
         (model("Ann Lee"), "Who built Fenlow Mill?", {}),
         (model("Ann Lee", name="another"), QUESTION, {}),
+        (model("Ann Lee", first_words=words_of_another), QUESTION, {}),
+        (model("Ann Lee", first_words=dict), QUESTION, {}),
         (model("Ann Lee"), QUESTION, {"memory_fast": "on"}),
         (model("Ann Lee"), QUESTION, {"ask": {"memory": False}}),
         (model(unavailable), QUESTION, {}),
@@ -60,6 +67,8 @@ def unavailable():
         "two questions",
         "another mill",
         "a model that was not measured",
+        "another model behind the measured one's name",
+        "a server that tells no probabilities",
         "without the setting",
         "a client that wants none",
         "a model that fails once",
@@ -69,6 +78,13 @@ async def test_all_else_goes_the_slow_way(tmp_path, generator, question, setting
     answer = await asked(tmp_path, generator, question, **settings)
     assert answer["route"] != "memory+model"
     assert answer["answer"] == SLOW or not answer["answered"]
+
+
+async def test_a_corpus_of_one_sentence_answers_what_it_says_and_nothing_else(tmp_path):
+    async with running_edge(tmp_path, generator=model("Ann Lee"), memory="off", memory_fast="model") as edge:
+        await edge.add("mill.md", "Orrin Mill was built by Ann Lee.")
+        assert (await edge.ask(QUESTION))["route"] == "memory+model"
+        assert (await edge.ask("Who built Fenlow Mill?"))["route"] != "memory+model"
 
 
 async def test_a_person_may_set_the_certainty_for_a_model_of_their_own(tmp_path):

@@ -60,6 +60,18 @@ def test_a_name_counts_where_the_words_hold_it_though_the_graph_has_it_as_a_part
     assert [(one.name, one.documents) for one in found] == [("Ann Lee", 4)]  # a and b by the graph, e and g by their words
 
 
+def test_a_name_that_is_mostly_a_part_of_longer_ones_is_not_told():
+    texts = [(ChunkId(f"{n}:0"), "Kansas Ann Lee") for n in range(7)]
+    assert named_often([ANN], ("person",), texts, most=1, cosines=None, community_of=lambda key: "r1") == []
+
+
+def test_a_name_with_dots_is_cited_from_the_sentence_that_has_it():
+    chunk = Chunk(ChunkId("a:0"), DocumentId("a"), 0, "It is a BOGUS. one. Ann left the U.S. in May. Bo came.", 100, 154, 13)
+    named = [NamedOften("U.S.", "place", 3, (chunk.chunk_id,), "r1")]
+    [point] = counted(named, 9, {chunk.chunk_id: (chunk, "a.md", "A")}, EdgeId("e"), str)
+    assert (point.text, point.span, point.point) == ("Ann left the U.S. in May.", (120, 145), "U.S. is named in 3 of 9 documents.")
+
+
 TEXTS = {"a:0": "Old. Ann Lee left the ward.", "b:0": "The ward was led by Ann Lee.", "c:0": "Nobody."}
 CHUNKS = {
     key: (Chunk(ChunkId(key), DocumentId(key[0]), 0, text, 100, 100 + len(text), 9), f"{key[0]}.md", "Title") for key, text in TEXTS.items()

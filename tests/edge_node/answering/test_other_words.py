@@ -9,6 +9,8 @@ from edge_node.answering.other_words import candidates, chosen_of
 from edge_node.memory.records import Backing, Recalled, Scored
 from shared.errors import ModelUnavailable
 from shared.models.fake import ScriptedGenerator
+from shared.models.fingerprint import PROBE
+from tests.support.measured import measured_words, words_of_another
 from tests.support.memories import chunk_of, memory_in
 from tests.support.running_edge import running_edge
 
@@ -17,7 +19,7 @@ QUESTION, OTHERWISE = "Who built Orrin Mill?", "Orrin Mill was built by who?"
 SLOW = "Ann Lee built Orrin Mill [1]."
 
 
-def model(*, sure=0.9, name="standard", fails=False, said=None):
+def model(*, sure=0.9, name="standard", fails=False, said=None, first_words=measured_words):
     """Answers ``SLOW``, and asked whether two questions have one answer, yes as surely as told."""
     told = {"Yes": math.log(sure), "No": math.log(1 - sure)} if said is None else said
 
@@ -26,7 +28,10 @@ def model(*, sure=0.9, name="standard", fails=False, said=None):
             raise ModelUnavailable("the model server is away")
         return [SLOW] * prompt.n
 
-    return ScriptedGenerator(reply, lambda prompt: told if compares(prompt) else {"Yes": math.log(0.9)}, name=name)
+    def first_token(prompt):
+        return first_words() if prompt == PROBE else told if compares(prompt) else {"Yes": math.log(0.9)}
+
+    return ScriptedGenerator(reply, first_token, name=name)
 
 
 def compares(prompt):
@@ -83,6 +88,7 @@ async def test_one_that_is_called_wrong_silences_the_memory_that_gave_it(tmp_pat
         (model(said={}), {}),
         (model(fails=True), {}),
         (model(name="another"), {}),
+        (model(first_words=words_of_another), {}),
         (model(), {"memory_same": 1}),
         (model(), {"memory_threshold": {"learned": 1.5}}),
         (model(), {"memory_fast": "shadow"}),
@@ -94,6 +100,7 @@ async def test_one_that_is_called_wrong_silences_the_memory_that_gave_it(tmp_pat
         "a server that tells no probabilities",
         "a model that fails once",
         "a model that was not measured",
+        "another model behind the measured one's name",
         "a bar that nothing reaches",
         "learned answers that are never given",
         "a shadow",

@@ -5,14 +5,20 @@ A server may be given another model behind the same name. Two models agree on th
 
 from __future__ import annotations
 
+import logging
 import math
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from typing import Literal
 
+from shared.models.catalogue import Certainties, certainties_of
 from shared.ports import Generator, Message, Prompt
 
+log = logging.getLogger("dgrag.models")
 PROBE = Prompt((Message("user", "Write any one word that comes to your mind, and nothing else."),), max_tokens=1, top_logprobs=10)
 DEADLINE_S = 60.0
+LOOK_S = 600.0  # between two looks whether it is still the same one
 SAME = 0.1  # least shift between the shares that another model shows; the same one differs by the order of its sums
 
 
@@ -42,3 +48,29 @@ def is_same(one: Mark, other: Mark) -> bool:
     tokens = {*one.tokens, *other.tokens}
     shift = sum(abs(one.tokens.get(token, 0.0) - other.tokens.get(token, 0.0)) for token in tokens) / 2
     return one.name == other.name and shift < SAME
+
+
+class Measured:
+    """How sure the generator has to be, as was measured with it; looked at when it is first wanted, and again after ``LOOK_S``."""
+
+    def __init__(self, generator: Generator) -> None:
+        self._generator = generator
+        self._known = certainties_of(generator.name)
+        self._looked = -math.inf
+        self._is_it = False
+
+    async def least(self, what: Literal["copied", "same"], given: float | None) -> float | None:
+        """``given`` where a person gave it. None where another model answers than was measured, or its server tells no shares.
+
+        Raises as ``mark_of``.
+        """
+        known = await self._certainties() if given is None else None
+        return given if known is None else known.copied if what == "copied" else known.same
+
+    async def _certainties(self) -> Certainties | None:
+        if self._known is not None and time.monotonic() - self._looked > LOOK_S:
+            self._is_it = is_same(await mark_of(self._generator), Mark(self._generator.name, self._known.first_words))
+            self._looked = time.monotonic()
+            if not self._is_it:
+                log.warning("another model than the measured one answers as %s: memory asks it nothing", self._generator.name)
+        return self._known if self._is_it else None
