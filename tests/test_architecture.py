@@ -371,6 +371,7 @@ BORDER = [
     "shared/models/embedders.py",
     "shared/models/embedding_server.py",
     "shared/models/fetch.py",
+    "shared/models/fingerprint.py",
     "shared/models/front.py",
     "shared/models/openai_compatible.py",
     "shared/models/sentence_encoder.py",

@@ -67,6 +67,7 @@ def _naming(name: str, told: tuple[Chunk, str, str], edge: EdgeId) -> Evidence |
     found = next((span for span in sentences(chunk.text) if holds.search(chunk.text, *span)), None)
     if found is None:
         return None
-    start, end = found
-    place = (edge, chunk.document_id, document, chunk.chunk_id, (chunk.start + start, chunk.start + end))
-    return Evidence(*place, chunk.text[start:end], 1.0, title=title, places=chunk.places)
+    start = found[0]
+    text = chunk.text[slice(*found)].rstrip()
+    place = (edge, chunk.document_id, document, chunk.chunk_id, (chunk.start + start, chunk.start + start + len(text)))
+    return Evidence(*place, text, 1.0, title=title, places=chunk.places)

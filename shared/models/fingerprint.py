@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import logging
 import math
-import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal
 
+from shared.limits import Deadline
 from shared.models.catalogue import Certainties, certainties_of
 from shared.ports import Generator, Message, Prompt
 
@@ -56,8 +56,7 @@ class Measured:
     def __init__(self, generator: Generator) -> None:
         self._generator = generator
         self._known = certainties_of(generator.name)
-        self._looked = -math.inf
-        self._is_it = False
+        self._is_it, self._holds = False, Deadline(0.0)
 
     async def least(self, what: Literal["copied", "same"], given: float | None) -> float | None:
         """``given`` where a person gave it. None where another model answers than was measured, or its server tells no shares.
@@ -68,9 +67,9 @@ class Measured:
         return given if known is None else known.copied if what == "copied" else known.same
 
     async def _certainties(self) -> Certainties | None:
-        if self._known is not None and time.monotonic() - self._looked > LOOK_S:
+        if self._known is not None and self._holds.left_s() <= 0:
             self._is_it = is_same(await mark_of(self._generator), Mark(self._generator.name, self._known.first_words))
-            self._looked = time.monotonic()
+            self._holds = Deadline(LOOK_S)
             if not self._is_it:
                 log.warning("another model than the measured one answers as %s: memory asks it nothing", self._generator.name)
         return self._known if self._is_it else None
