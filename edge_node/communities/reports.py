@@ -26,9 +26,12 @@ Telling = Callable[[Finding], tuple[ChunkId, ...]]  # the chunks of a finding th
 TELLING_WORDS = 14  # content words of a sentence that says something by itself: six of them fill a report
 RUNNING_SHARE = 0.4  # of the words of a sentence, those in small letters: fewer make a headline, a table or a call to click
 _LEANS = re.compile(  # not IT, the trade
-    r"\W*(?:[Ii]ts?|[Hh]e|[Hh]is|[Ss]he|[Hh]er|[Tt]he(?:y|ir|se)|[Tt]h(?:is|at|ose)|[Ss]uch"
-    r"|[Hh]owever|[Bb]ut|[Aa]nd|[Tt]hen|[Ss]ince then|[Ii]nstead|[Aa]lso|[Yy]et|[Ss]o)\b"
+    r"\W*(?:[Ii]ts?|[Hh]e|[Hh]is|[Ss]he|[Hh]er|[Tt]he(?:y|ir|se)|[Tt]h(?:is|at|ose|us)|[Ss]uch|[Hh]ere|[Yy]es|[Nn]o,"
+    r"|[Hh]owever|[Bb]ut|[Aa]nd|[Tt]hen|[Ss]ince then|[Ii]nstead|[Aa]lso|[Yy]et|[Ss]o|[Aa]gain|[Mm]oreover|[Tt]herefore|[Mm]eanwhile"
+    r"|[Ff]or (?:example|instance)|[Ii]n (?:this|that|these|those|addition|fact|another|other words))\b"
+    r"|.*\b(?:(?:afore|above[- ])mentioned|[Aa]s (?:we |I )?(?:noted|mentioned|said))\b"
 )
+_QUOTES = (("“", "”"), ("(", ")"))
 ENDS = (".", "!", "…", '."', ".”", ".)", "。", "।")  # of a statement; a question tells nothing
 
 
@@ -144,14 +147,20 @@ def _by_themselves(told: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     >>> _by_themselves([["The pump failed.", "It was old.", "PUMPS ON SALE", "Which pump failed?"]])
     [['The pump failed.', '', '', '']]
     """
-    alone = [[text if _states(text) else "" for text in texts] for texts in told]
+    alone = [[text if states(text) else "" for text in texts] for texts in told]
     return alone if any(map(any, alone)) else told
 
 
-def _states(text: str) -> bool:
+def states(text: str) -> bool:
+    """Whether a sentence says something by itself: it is whole, no headline, and leans on no other one.
+
+    >>> [states(text) for text in ("The pump failed.", "For example, the pump failed.", "failed”), the pump did.", "THE PUMP FAILED.")]
+    [True, False, False, False]
+    """
     words = [word for word in text.split() if word[0].isalpha()]
     running = sum(word.islower() for word in words) >= RUNNING_SHARE * len(words)
-    return running and text.endswith(ENDS) and not _LEANS.match(text)
+    whole = all(text.count(opens) == text.count(closes) for opens, closes in _QUOTES) and text.count('"') % 2 == 0
+    return running and whole and not text[:1].islower() and text.endswith(ENDS) and not _LEANS.match(text)
 
 
 def _names(part: Graph) -> list[str]:
