@@ -39,6 +39,7 @@ from shared.telemetry.trace import Trace
 from shared.vectors import to_ints
 
 OUT = Path("benchmarks/results/lookup.json")
+LEARNED = 100  # one memory of so many is an answer that people called right
 GOAL_MS = 10.0  # of the median
 
 
@@ -91,8 +92,11 @@ async def measured(n: int, asked: int, folder: Path, embedder: Embedder) -> dict
     memories, vectors = drawn(n, rng)
     known = rng.choice(n, asked, replace=False)
     vectors[known] = await embedder.embed([memories[row].question for row in known])  # the others are nobody's question
+    for row in np.setdiff1d(rng.choice(n, n // LEARNED, replace=False), known).tolist():
+        one = memories[row]
+        memories[row] = memory_of("learned", one.question, one.answer, one.supports, one.anchors)
     chosen = EdgeSettings(state_dir=folder, strategy="naive")
-    node = build_node(chosen, Adapters(ScriptedGenerator(str), embedder, build_tokenizer(ModelSettings()), None))
+    node = build_node(chosen, Adapters(ScriptedGenerator(str, name="standard"), embedder, build_tokenizer(ModelSettings()), None))
     try:
         placed = await asyncio.to_thread(filled, node, memories, vectors)
         began = time.perf_counter()

@@ -148,7 +148,7 @@ def _searching(edge: _Edge, graph: GraphStore, embedder: Embedder, judging: Embe
     replies = ReplyCache(parts.generator, graph.database, parts.clock)
     tools = Tools(name, documents, graph, embedder, replies, sharing, parts.tokenizer, settings.index, parts.retries)
     strategy = open_strategy(tools, settings)
-    fast_path = FastPath(name, strategy.memories, embedder, documents, settings, wide=_compares(settings, parts))
+    fast_path = FastPath(name, strategy.memories, embedder, documents, settings, others=_compares(settings, parts))
     released = ReleasedPassages(tools, sharing)
     answerer = _answerer(settings, parts, tools, sharing, strategy, fast_path, edge.client, released, judging)
     overview = _overview(settings, parts, tools, sharing, strategy, edge.client, released, judging)

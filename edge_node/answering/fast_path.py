@@ -9,9 +9,7 @@ from dataclasses import dataclass, replace
 
 from edge_node.documents.store import DocumentStore
 from edge_node.memory.guards import CHANGED, RIVAL_WITHIN, rejection
-from edge_node.memory.index import ALPHA
 from edge_node.memory.records import Recalled, Scored, Support
-from edge_node.memory.same_answer import NEAR
 from edge_node.memory.service import Memories
 from edge_node.records import NOTHING_WITHHELD
 from edge_node.settings import MemorySettings
@@ -57,15 +55,15 @@ class FastPath:
         documents: DocumentStore,
         settings: MemorySettings,
         *,
-        wide: bool = False,
+        others: bool = False,
     ) -> None:
-        """``wide``: what is too far to answer is found too, as far as ``OtherWords`` looks at it."""
+        """``others``: beside a learned answer, what is too far to answer is found too, as far as ``OtherWords`` looks at it."""
         self._edge = edge
         self._memories = memories
         self._embedder = embedder
         self._documents = documents
         self._settings = settings
-        self._wide = wide
+        self._others = others
         self.looked = 0  # questions since the start …
         self.answered = 0  # … and those of them that a memory answered
 
@@ -98,8 +96,8 @@ class FastPath:
         with trace.step("remember"):
             async with asyncio.timeout(DEADLINE_S):
                 vector = (await embed_questions(self._embedder, [question]))[0]
-                wide = min(floor, ALPHA * NEAR) if self._wide else floor
-                near = await self._memories.recalled(question, vector, k=self._settings.memory_k, floor=wide, withheld=withheld)
+                k, others = self._settings.memory_k, self._others
+                near = await self._memories.recalled(question, vector, k=k, floor=floor, withheld=withheld, others=others)
                 found = [one for one in near if one.scored.score >= floor]
                 looked = await asyncio.to_thread(self._judged, question, query_id, found) if found else NOTHING_SEEN
                 return replace(looked, near=tuple(near))

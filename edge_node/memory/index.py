@@ -11,8 +11,9 @@ from threading import Lock
 import numpy as np
 
 from edge_node.graph.tools import Tools
-from edge_node.memory.recall import RecallIndex
+from edge_node.memory.recall import SLACK, RecallIndex
 from edge_node.memory.records import Backing, Memory, Rating, Recalled, Remembered, Scored
+from edge_node.memory.same_answer import NEAR
 from edge_node.memory.store import UNRATED, MemoryStore, Ratings, StoredMemory
 from edge_node.records import Kind
 from shared.errors import NotFound
@@ -72,9 +73,16 @@ class MemoryIndex:
 
     # ------------------------------------------------------------ what is asked
 
-    def recalled(self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[str]) -> tuple[Recalled, ...]:
-        """The k memories nearest a question, best first, with their sentences as the store has them now."""
+    def recalled(
+        self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[str], others: bool
+    ) -> tuple[Recalled, ...]:
+        """The k memories nearest a question, best first, with their sentences as the store has them now.
+
+        ``others``: where a learned question is as near as ``NEAR``, all that may dispute its answer are wanted, below ``floor`` too.
+        """
         moment = self._snapshot
+        if others and moment.index.nearest_learned(vector) >= NEAR - SLACK:
+            floor = min(floor, ALPHA * NEAR)
         hidden = withheld | moment.hidden
         anchors = moment.index.anchors_of(question, hidden)
         found = moment.index.best(vector, anchors, k=k, alpha=ALPHA, floor=floor, withheld=hidden)

@@ -21,6 +21,7 @@ from shared.text.sentences import WORD, content_words
 from shared.vectors import checked
 
 Shares = NDArray[np.float64]
+Flags = NDArray[np.bool_]
 SLACK = 1e-4  # a float32 product of unit rows is nearer to the true cosine than half of this
 MOST_GAPS = 0.25  # of the rows
 FEW = 0.25  # of the rows: fewer are gathered before they are multiplied
@@ -28,7 +29,7 @@ AT_FIRST, FURTHER = 4, 4  # rows looked at for each answer that is wanted, and h
 NOTHING_WITHHELD = frozenset[str]()
 
 K = TypeVar("K", bound=str)
-A = TypeVar("A", FloatArray, IntArray)
+A = TypeVar("A", FloatArray, IntArray, Flags)
 NO_ROW = np.iinfo(np.int64).max  # fills what is spare of a list of rows: it is beyond every generation
 
 
@@ -49,6 +50,7 @@ class RecallRows:
         self.openings = dict[str, frozenset[int]]()  # as ``Openings``
         self._vectors: FloatArray = np.empty((0, dimensions), np.float32)
         self._sizes: IntArray = np.empty(0, np.int64)
+        self._learned: Flags = np.empty(0, np.bool_)
 
     def __len__(self) -> int:
         return len(self.memories)
@@ -60,6 +62,7 @@ class RecallRows:
         self.memories.extend(new)
         self._vectors = _filled(self._vectors, start, vectors, 0)
         self._sizes = _filled(self._sizes, start, np.array([len(memory.anchors) for memory in new], np.int64), 0)
+        self._learned = _filled(self._learned, start, np.array([memory.kind == "learned" for memory in new], np.bool_), 0)
         said = [said_by(memory) for memory in new]
         self.said[start:] = said
         names = {anchor for memory in new for anchor in memory.anchors if anchor not in self.holding}
@@ -71,9 +74,9 @@ class RecallRows:
         _extend(self.resting, ((document, row) for row, memory in at for document in _resting_on(memory)))
         _extend(self.saying, zip(said, range(start, start + len(new)), strict=True))
 
-    def first(self, n: int) -> tuple[FloatArray, IntArray]:
-        """The vectors (n, d) and the numbers of anchors (n,) of the first n rows; they stay as they are."""
-        return self._vectors[:n], self._sizes[:n]
+    def first(self, n: int) -> tuple[FloatArray, IntArray, Flags]:
+        """The vectors (n, d), the numbers of anchors (n,) and which are learned (n,) of the first n rows; they stay as they are."""
+        return self._vectors[:n], self._sizes[:n], self._learned[:n]
 
 
 def listed(index: Mapping[K, IntArray], keys: Iterable[K], n: int) -> IntArray:
@@ -141,9 +144,10 @@ class RecallIndex:
     and went.
     """
 
-    is_there: NDArray[np.bool_]  # (n,); False: a gap
+    is_there: Flags  # (n,); False: a gap
     vectors: FloatArray
     _sizes: IntArray  # (n,): anchors of each
+    _learned: Flags  # (n,): learned ones
     _rows: RecallRows  # n of them are of this index
     _count: int  # memories that are there
 
@@ -212,6 +216,11 @@ class RecallIndex:
         shown, holding = self._shown(withheld), self._rows.holding
         return anchors_among(question, self._rows.openings, lambda name: bool(shown[self._listed(holding, [name])].any()))
 
+    def nearest_learned(self, vector: FloatArray) -> float:
+        """The greatest cosine of a learned memory's question with a vector (d,), to half of ``SLACK``; -1: none is learned."""
+        rows = np.flatnonzero(self.is_there & self._learned)
+        return float(np.vecdot(self.vectors[rows], vector).max()) if len(rows) else -1.0
+
     def best(
         self,
         vector: FloatArray,
@@ -245,7 +254,7 @@ class RecallIndex:
                 ]
             looked_at *= FURTHER
 
-    def _shown(self, withheld: AbstractSet[str]) -> NDArray[np.bool_]:
+    def _shown(self, withheld: AbstractSet[str]) -> Flags:
         if not withheld:
             return self.is_there
         shown = self.is_there.copy()

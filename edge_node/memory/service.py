@@ -296,12 +296,19 @@ class Memories:
     # ------------------------------------------------------------ what is asked; as ``answering`` asks it
 
     async def recalled(
-        self, question: str, vector: FloatArray, *, k: int, floor: float, withheld: frozenset[str] = NOTHING_WITHHELD
+        self,
+        question: str,
+        vector: FloatArray,
+        *,
+        k: int,
+        floor: float,
+        withheld: frozenset[str] = NOTHING_WITHHELD,
+        others: bool = False,
     ) -> tuple[Recalled, ...]:
-        """The k memories nearest a question with a score of ``floor`` or more."""
+        """The k memories nearest a question with a score of ``floor`` or more; ``others``: as ``MemoryIndex.recalled`` says."""
         if not len(self._shelf):
             return ()
-        return await asyncio.to_thread(self._shelf.recalled, question, vector, k=k, floor=floor, withheld=withheld)
+        return await asyncio.to_thread(self._shelf.recalled, question, vector, k=k, floor=floor, withheld=withheld, others=others)
 
     def hypergraph(self, grain: Grain) -> Hypergraph:
         """The hyperedges of "paragraph" or "sentence" at this moment; empty where nobody needs any."""

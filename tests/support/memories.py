@@ -46,7 +46,7 @@ class Told:
         for memory in memories:
             self.kept[memory.memory_id] = (memory, (await embedder.embed([memory.question]))[0])
 
-    async def recalled(self, question, vector, *, k, floor, withheld=frozenset()):
+    async def recalled(self, question, vector, *, k, floor, withheld=frozenset(), others=False):
         self.asked.append((k, floor))
         if self.fails is not None:
             raise self.fails

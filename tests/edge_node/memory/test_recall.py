@@ -196,6 +196,13 @@ def test_a_floor_above_alpha_prunes_nothing_that_reaches_it(pairs, vector, ancho
     assert ids(index.best(vector, anchors, k=99, alpha=alpha, floor=floor)) == ids(one for one in whole if one.score >= floor)
 
 
+def test_the_nearest_learned_question_is_known_and_forgotten_with_its_memory():
+    learned = replace(BURNT, kind="learned")
+    index = index_of((BUILT, EAST), (learned, BETWEEN))
+    assert round(index.nearest_learned(EAST), 4) == 0.6
+    assert index.changed([], np.empty((0, 2), np.float32), [learned.memory_id]).nearest_learned(EAST) == -1
+
+
 CHANGES = st.lists(
     st.tuples(st.integers(0, 9), st.sets(st.integers(0, 11), max_size=5), st.sets(st.integers(0, 11), max_size=8)), max_size=9
 )
