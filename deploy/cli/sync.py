@@ -132,6 +132,7 @@ def summary(found: Look, problems: Iterable[Problem]) -> str:
     """A run in a line, with each file that is not in step."""
     said = as_body(found)
     steps = [f"{len(said[kind])} {kind}" for kind in STEPS if said[kind]] + [f"{said['unchanged']} unchanged"]
+    steps += [f"{said['foreign']} the same, but came another way"] if said["foreign"] else []
     return "; ".join([", ".join(steps), *(f"{problem.name}: {problem.reason}" for problem in problems)])
 
 

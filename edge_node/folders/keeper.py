@@ -33,6 +33,7 @@ class FolderState:
     ran_at: float | None = None  # seconds since the epoch, when the last whole run ended; None: none has
     files: int = 0
     left_out: int = 0  # that no reader knows
+    foreign: int = 0  # as ``Plan.foreign``
     sent: int = 0  # since the start of the service
     renamed: int = 0
     deleted: int = 0
@@ -85,6 +86,7 @@ class FolderKeeper:
             ran_at=self._clock.now(),
             files=found.files,
             left_out=len(found.left_out),
+            foreign=plan.foreign,
             sent=before.sent + len(done.sent),
             renamed=before.renamed + done.renamed,
             deleted=before.deleted + len(plan.deleted),
