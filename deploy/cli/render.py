@@ -15,11 +15,13 @@ from rich.table import Table
 from rich.text import Text
 
 from deploy.cli.sending import EdgeStatus, Refused, SentDocument
+from shared.models.catalogue import cosines_of
 from shared.plural import counted, duration
 from shared.records import Answer, Citation, EdgeReport, GateReport, MemoryReport, TraceStep, located
 from shared.text.plain import one_line, plain
 
 TOTAL = "total"
+NO_OTHER_LANGUAGE = frozenset({"en", "zxx"})  # English, and codes or formulas
 COPIED = frozenset({"id", "job", "receipt"})  # columns that are copied into another command: never folded
 
 
@@ -110,6 +112,24 @@ def languages_line(status: EdgeStatus) -> str:
     'reads 1,200 passages in de (HanTa 1.2.1 r2), 1 passage in tr (nobody: no pack knows this language)'
     """
     return "reads " + ", ".join(map(language, status.languages)) if status.languages else ""
+
+
+def embedder_line(status: EdgeStatus) -> str:
+    """That the embedding model knows English alone, where passages are in other languages too, and what to do; else empty.
+
+    >>> german, embedding = {"language": "de", "passages": 1200}, {"model": "all-MiniLM-L6-v2-int8/384/00"}
+    >>> embedder_line(EdgeStatus("ward", languages=[german], embedding=embedding)).split(";")[0]
+    'its embedding model knows English alone and finds what is in de by its words'
+    """
+    known = cosines_of(status.embedding.get("model", ""))
+    others = [told["language"] for told in status.languages if told["language"] not in NO_OTHER_LANGUAGE]
+    if not others or known is None or not known.english_only:
+        return ""
+    told = ", ".join(dict.fromkeys(others))
+    return plain(
+        f"its embedding model knows English alone and finds what is in {told} by its words; `dgrag model fetch use-multilingual` and "
+        "DGRAG_MODEL_EMBEDDER=use-multilingual, for all sites and the cloud, find it by its meaning too"
+    )
 
 
 def language(told: Mapping[str, Any]) -> str:
