@@ -207,7 +207,7 @@ def pointed(said: KeyPoint, chunks: Chunks, edge: EdgeId) -> Evidence | None:
         return None
     words = content_words(said.text)
     quotes = [_quoted(said, *chunks[chunk_id], edge) for chunk_id in finding.chunk_ids]
-    best = max(quotes, key=lambda quote: len(words & content_words(quote.text)))
+    best = max(quotes, key=lambda quote: (len(words & content_words(quote.text)), len(quote.text)))  # a passage may end within the sentence
     others = tuple(chunk_id for chunk_id in finding.chunk_ids if chunk_id != best.chunk_id)
     report = said.note.report
     copied = _same(said.text, best.text) or (not report.by_model and _same(said.text, finding.text))
