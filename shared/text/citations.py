@@ -38,7 +38,8 @@ LIST_MARKS = " \t\n#*>|-"  # of headings and lists, before a sentence
 NUMBER_SHOWN = re.compile(r"\[(\d{1,4})\]")  # the marker of one citation, as an answer that was cited shows it
 ENUMERATED = re.compile(r"^\W*\d{1,2}[.)]\s")  # "2) Pumps fail": no figure of the sentence
 NEGATION = re.compile(
-    r"\b(?:no(?!\.?\s*\d)|not|never|none|nobody|nothing|neither|nor|without|cannot|nicht|nie|niemals|kein\w*|pas|jamais|aucune?s?|nunca|jamás|ningun[oa]?s?|ningún)\b|n['’]t\b|[不没未无非]",
+    r"\b(?:no(?!\.?\s*\d)|not|never|none|nobody|nothing|neither|nor|without|cannot|nichts?|nie|niemals|niemand\w*|kein\w*|weder|ohne"
+    r"|pas|jamais|aucune?s?|ni|rien|sans|nunca|jamás|nada|nadie|ningun[oa]?s?|ningún|sin|tampoco)\b|n['’]t\b|[不没未无非]",
     re.IGNORECASE,
 )
 _AFTER_STOP = re.compile(rf"([.!?])((?:{MARKER.pattern})+)", re.IGNORECASE | re.MULTILINE)

@@ -33,6 +33,11 @@ _LISTED = re.compile(r"^(?:[#*>|•–-]+\s+|\d{1,2}[.)]\s+)+")
 _PUNCTUATION, _ARTICLES = "\"'“”‘’*,;:.!?", frozenset({"a", "an", "the"})
 _YEAR = re.compile(r"(?:1[5-9]|20)\d\d\W*")
 _JOINTS = frozenset({"at", "by", "during", "in", "on", "since"})  # before a name: where, when or who; "in theory" and "in few" limit
+_ENGLISH = frozenset("and are by can for from had has have he is it of she that the their they to was were will with".split())  # noqa: SIM905
+_NOT_ENGLISH = frozenset(  # small words of the other packs' languages
+    "das dem den der des die ein eine einem einen einer es ist mit sich sie sind und von wird wurde wurden zu zum zur au aux avec dans du"  # noqa: SIM905
+    " elle est et il la le les ont par pour sont un une con del el en es la las los para por se son una y".split()
+)
 _STOPS, _CLOSING = (".", "!", "?", ";", "…"), "\"'”’)"  # behind these a sentence begins of itself
 # a condition, a contrast, a doubt or another's word: what stands before it is not said without it
 _HEDGE = re.compile(
@@ -54,7 +59,12 @@ _UNTRUE = re.compile(
     r"|谣言|谣传|传言|错误|虚假|误解|误传|据称|所谓|不实|否认|谎言|迷信",
     re.IGNORECASE,
 )
-_POINTS_BACK = re.compile(r"\W*(?:both|but|however|it|neither|no|none|nobody|not|that|these|they|this|those|yet)\b", re.IGNORECASE)
+_POINTS_BACK = re.compile(
+    r"\W*(?:(?:both|but|however|it|neither|no|none|nobody|not|that|these|they|this|those|yet"
+    r"|aber|beides?|das|dies\w*|doch|er|es|jedoch|kein\w*|nein|nicht|nichts|sie|ce|ceci|cela|cependant|elles?|ils?|mais|non|toutefois"
+    r"|ell[ao]s?|es[ao]s?|est[aeo]s?|no|pero|sin embargo)\b|c['’]|[但这那它此不没])",
+    re.IGNORECASE,
+)
 _POINTS_ON = re.compile(r"\b(?:as follows|below|following|so|that|these|this|those)\W*\Z", re.IGNORECASE)
 _LEAD_IN = re.compile(r"#|.*:\s*\Z", re.DOTALL)  # a heading, or the line above a list
 _ENDING = re.compile(r"(?<=\w{3})(?:ing|ied|ies|ed|es|ly|e|y)$")
@@ -120,7 +130,8 @@ def _opens(opening: Sequence[str], sentence: str) -> bool:
     """Whether a sentence begins with these words and may be cut behind them: it says no less of them for what follows.
 
     The order decides who does what, and so does each small word; only articles, quotes and commas may differ. A cut is before a name or
-    before a year at the end, and never behind a figure: "1 in 10", "cures pain, a myth holds" and "cures pain in theory" say less.
+    before a year at the end, and never behind a figure: "1 in 10", "cures pain, a myth holds" and "cures pain in theory" say less. Only
+    what is English by its small words is cut: in German each noun has a capital, as in "leckt in Ausnahmefällen".
 
     >>> [_opens(["pump", "leaks"], said) for said in ("The pump leaks in May.", "The pump leaks, if hot.", "A new pump leaks.")]
     [True, False, False]
@@ -130,10 +141,20 @@ def _opens(opening: Sequence[str], sentence: str) -> bool:
     if not opening or [_bare(word) for word in same] != opening:
         return False
     behind = " ".join(rest)
-    before_name = len(rest) > 1 and _bare(rest[0]) in _JOINTS and rest[1][:1].isupper()
+    before_name = len(rest) > 1 and _is_english(sentence) and _bare(rest[0]) in _JOINTS and rest[1][:1].isupper()
     before_year = len(rest) == 2 and rest[0] in ("in", "since") and _YEAR.fullmatch(rest[1]) is not None
     may_end = not rest or ((before_name or before_year) and not any(map(str.isdigit, same[-1])))
     return may_end and not sentence.rstrip().endswith("?") and not _HEDGE.search(behind) and not NEGATION.search(behind)
+
+
+def _is_english(sentence: str) -> bool:
+    """Whether its small words are English.
+
+    >>> [_is_english(said) for said in ("It leaks in May.", "Was leckt, ist die Pumpe in Ulm.", "Pumpe leckt in Ulm.")]
+    [True, False, False]
+    """
+    words = set(sentence.casefold().split())
+    return not _ENGLISH.isdisjoint(words) and _NOT_ENGLISH.isdisjoint(words)
 
 
 def _spoken(text: str) -> list[str]:

@@ -111,6 +111,55 @@ def test_a_sentence_that_its_list_or_a_sentence_beside_it_takes_back_is_left_to_
     assert by_words(sentence, [text]) is None
 
 
+STATED = {  # what each text says of itself, in the languages that packs read
+    "Die Pumpe P-7 wurde ersetzt.": "Die Pumpe P-7 wurde ersetzt. Sie war alt.",
+    "La pompe fuit depuis mars.": "La pompe fuit depuis mars. Elle est vieille.",
+    "La bomba gotea desde marzo.": "La bomba gotea desde marzo. Es vieja.",
+    "水泵漏水。": "水泵漏水。昨天下雨。",
+}
+TAKEN_BACK = [
+    ("Die Pumpe leckt in Ausnahmefällen.", "Die Pumpe leckt."),
+    ("Pumpe leckt in Ausnahmefällen.", "Pumpe leckt."),
+    ("Die Pumpe leckt vielleicht.", "Die Pumpe leckt."),
+    ("Die Pumpe leckt. Das stimmt nicht.", "Die Pumpe leckt."),
+    ("Die Pumpe leckt. Aber niemand hat es gesehen.", "Die Pumpe leckt."),
+    ("Es ist ein Märchen. Die Pumpe leckt.", "Die Pumpe leckt."),
+    ("La pompe fuit. Cela n'est pas vrai.", "La pompe fuit."),
+    ("La pompe fuit. Mais rien ne le montre.", "La pompe fuit."),
+    ("La pompe fuit en Théorie.", "La pompe fuit."),
+    ("La bomba gotea. Esto no es cierto.", "La bomba gotea."),
+    ("La bomba gotea. Pero nadie lo ha visto.", "La bomba gotea."),
+    ("La bomba gotea. Es mentira.", "La bomba gotea."),
+    ("水泵漏水。这不是真的。", "水泵漏水。"),
+    ("水泵漏水。这是谣言。", "水泵漏水。"),
+]
+DENIED_ALONE = [
+    ("Ann Lee prüft die Pumpe.", "Niemand prüft die Pumpe."),
+    ("Die Pumpe läuft mit Öl.", "Die Pumpe läuft ohne Öl."),
+    ("Die Pumpe P-7 leckt.", "Die Pumpe P-8 leckt."),
+    ("La pompe tourne avec huile.", "La pompe tourne sans huile."),
+    ("La pompe a 9 vis.", "La pompe a 8 vis."),
+    ("La bomba gira con aceite.", "La bomba gira sin aceite."),
+    ("Ann Lee revisa la bomba.", "Nadie revisa la bomba."),
+    ("水泵漏水。", "水泵没有漏水。"),
+]
+
+
+@pytest.mark.parametrize(("sentence", "text"), STATED.items())
+def test_what_a_text_in_another_language_says_word_by_word_needs_no_model(sentence, text):
+    assert by_words(sentence, [text]) is True
+
+
+@pytest.mark.parametrize(("text", "sentence"), TAKEN_BACK)
+def test_what_a_text_in_another_language_limits_or_takes_back_is_left_to_the_model(text, sentence):
+    assert by_words(sentence, [text]) is None
+
+
+@pytest.mark.parametrize(("text", "sentence"), DENIED_ALONE)
+def test_what_a_text_in_another_language_does_not_deny_or_count_so_is_no_support(text, sentence):
+    assert by_words(sentence, [text]) is False
+
+
 @pytest.mark.parametrize(
     "text",
     [
