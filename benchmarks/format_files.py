@@ -10,6 +10,7 @@ import subprocess
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from email.message import EmailMessage
 from pathlib import Path
 
@@ -18,6 +19,8 @@ import numpy as np
 import openpyxl
 import pptx
 from PIL import Image, ImageDraw, ImageFilter, ImageFont
+
+from benchmarks.outlook import message
 
 SHEET_ROWS = 10_000
 TABLE_ROWS = 40
@@ -186,6 +189,13 @@ def mail(rows: Sequence[Sequence[str]], attached: Sequence[tuple[str, bytes]], n
     return bytes(made)
 
 
+def outlook_mail(rows: Sequence[Sequence[str]], attached: Sequence[tuple[str, bytes]], number: int) -> bytes:
+    """The same as Outlook keeps it."""
+    said, sent = "\r\n".join(map(sentence, rows)), datetime(2026, 3, number, tzinfo=UTC)
+    to = [("Bo Lind", "bo@example.org")]
+    return message(f"Recall {number}", said, sender=("Anna Keller", "anna@example.org"), to=to, sent=sent, attached=attached)
+
+
 def table_text(rows: Sequence[Sequence[str]]) -> bytes:
     """The rows as CSV, below their header."""
     target = io.StringIO()
@@ -213,6 +223,11 @@ def packed(parts: Sequence[tuple[str, bytes]]) -> bytes:
 def records(rows: Sequence[Sequence[str]]) -> bytes:
     """The rows as records of JSON."""
     return json.dumps({"devices": [dict(zip(map(str.lower, HEADER), row, strict=True)) for row in rows]}).encode()
+
+
+def lines_of_json(rows: Sequence[Sequence[str]]) -> bytes:
+    """The rows as lines of JSON."""
+    return "".join(json.dumps(dict(zip(HEADER, row, strict=True))) + "\n" for row in rows).encode()
 
 
 def paged(pages: Sequence[Sequence[tuple[str, ...]]], word_of_place: str = "page") -> list[tuple[tuple[str, ...], str]]:
@@ -266,11 +281,11 @@ def tables(maker: Maker) -> Iterator[Made]:
         name, raw = f"stock-{number}{suffix}", workbook(rows, first_row=first)
         made = raw if suffix == ".xlsx" else maker.converted(raw, ".xlsx", suffix[1:])
         yield Made(name, made, maker.facts(name, numbered(rows, first + 1, "Stock, row "), 12 if count == SHEET_ROWS else 4))
-    for number in range(1, 6):
+    for number in range(1, 8):
         pages, table = maker.pages(), maker.rows(5)
-        name = f"show-{number}.pptx"
+        name, raw = f"show-{number}{'.pptx' if number < 6 else '.odp'}", slides(pages, table)
         placed = paged([*(page[:6] for page in pages), table], "slide")
-        yield Made(name, slides(pages, table), maker.facts(name, placed, 4))
+        yield Made(name, raw if number < 6 else maker.converted(raw, ".pptx", "odp"), maker.facts(name, placed, 4))
     for number, count in enumerate((SHEET_ROWS, TABLE_ROWS), start=1):
         rows = maker.rows(count)
         name = f"list-{number}.csv"
@@ -279,6 +294,8 @@ def tables(maker: Maker) -> Iterator[Made]:
         rows = maker.rows(TABLE_ROWS)
         name = f"data-{number}.json"
         yield Made(name, records(rows), maker.facts(name, numbered(rows, 1, "devices, record "), 3))
+        name = f"lines-{number}.jsonl"
+        yield Made(name, lines_of_json(rows), maker.facts(name, numbered(rows, 1, "row "), 3))
 
 
 def scanned(maker: Maker, rng: np.random.Generator) -> Iterator[Made]:
@@ -295,15 +312,19 @@ def scanned(maker: Maker, rng: np.random.Generator) -> Iterator[Made]:
 
 def enclosed(maker: Maker) -> Iterator[Made]:
     """Mails with attachments, and archives."""
-    for number in range(1, 7):
+    for number in range(1, 9):
         rows, pages, table = maker.rows(6), maker.pages(2), maker.rows(12)
         pdf, sheet = maker.converted(word(pages), ".docx", "pdf"), workbook(table, first_row=3)
         places = [*((row, f"annex.pdf, {place}") for row, place in paged(pages)), *numbered(table, 4, "stock.xlsx, Stock, row ")]
+        attached = [("annex.pdf", pdf), ("stock.xlsx", sheet)]
         if number <= 4:
-            name, raw = f"mail-{number}.eml", mail(rows, [("annex.pdf", pdf), ("stock.xlsx", sheet)], number)
+            name, raw = f"mail-{number}.eml", mail(rows, attached, number)
             places += paged([rows], "")
+        elif number <= 6:
+            name, raw = f"all-{number}.zip", packed(attached)
         else:
-            name, raw = f"all-{number}.zip", packed([("annex.pdf", pdf), ("stock.xlsx", sheet)])
+            name, raw = f"mail-{number}.msg", outlook_mail(rows, attached, number)
+            places += paged([rows], "")
         yield Made(name, raw, maker.facts(name, places, 5))
 
 

@@ -89,15 +89,16 @@ def measured(folder: Path, files: Sequence[Made]) -> dict[str, Any]:
         "status": Counter(view["status"] for view in views),
         "parked": {view["name"]: view["reason"] for view in views if view["status"] == "parked"},
         "index_s": round(indexed),
-        "facts": len(rows),
-        "found": sum(found for _, found, _ in rows),
-        "placed": sum(placed for _, _, placed in rows),
-        "by_format": {
-            kind: {"facts": len(each), "found": sum(row[1] for row in each), "placed": sum(row[2] for row in each)}
-            for kind, each in by_kind.items()
-        },
+        **_counts(rows),
+        "by_format": {kind: _counts(each) for kind, each in by_kind.items()},
         "missed": [f"{fact.file}: {fact.question} {fact.said} {fact.place}" for fact, _, placed in rows if not placed],
     }
+
+
+def _counts(rows: Sequence[tuple[Fact, bool, bool]]) -> dict[str, int]:
+    """How many facts are found; of those of formats with pages, slides, rows or records, ``with_place``, how many are ``placed``."""
+    placed = [is_right for fact, _, is_right in rows if fact.place]
+    return {"facts": len(rows), "found": sum(found for _, found, _ in rows), "with_place": len(placed), "placed": sum(placed)}
 
 
 def main(out: Annotated[Path, typer.Option(help="Where the result is written.")] = RESULT) -> None:
