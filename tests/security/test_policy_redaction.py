@@ -78,6 +78,6 @@ async def test_names_of_a_type_are_read_again_only_when_the_graph_or_the_policy_
         assert len(reads) == 1
         await site.bench.add("b.md", ("Bo Ek",))
         assert masked("Is it Bo Ek or Ann Lee?") == "Is it █████ or [name]█?"
-        site.obey('[redact]\ntypes = ["person"]')
+        site.obey('[redact]\ntypes = ["place"]')
         assert masked("Is it Bo Ek or Ann Lee?") == "Is it Bo Ek or Ann Lee?"
         assert len(reads) == 3
