@@ -18,12 +18,13 @@ from edge_node.egress.bodies import always, body_of, chunks_of
 from edge_node.egress.meter import EgressMeter, Told
 from edge_node.egress.policy_file import PolicyFile
 from edge_node.extraction.languages import languages_of
+from edge_node.extraction.names import normalise
 from edge_node.extraction.words import STOP_WORDS
 from edge_node.graph.release import SummaryRelease
 from edge_node.graph.store import OBEYS, GraphStore
 from edge_node.policy.keeping import WithheldCounts, holds
 from edge_node.policy.persons import names_like_persons
-from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in
+from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in, words_of
 from edge_node.policy.rules import EscalationMode, Level, Policy, Redact, Share, share_of
 from edge_node.records import NOTHING_WITHHELD, Filters
 from shared.errors import Conflict
@@ -387,10 +388,12 @@ class Sharing:
         return redactor
 
     def _likely_surnames(self, redact: Redact) -> set[str]:
-        """Last words of what may be persons though the detector takes them for something else, but not of what it surely knows alone."""
+        """Last words of what may be persons though the detector takes them for something else, but for those that it surely knows alone."""
         mentions = self._graph.mentions
-        lasts = last_words(set(names_like_persons(mentions.names_of_other_types(redact.types)))) - STOP_WORDS
-        return lasts - mentions.sure_of_other_types(lasts, redact.types, SURE)
+        names = set(names_like_persons(mentions.names_of_other_types(redact.types)))
+        lasts = (last_words(names) | {words[0] for words in map(words_of, names) if len(words) == 1}) - STOP_WORDS
+        sure = mentions.sure_of_other_types(set(map(normalise, lasts)), redact.types, SURE)
+        return {word for word in lasts if normalise(word) not in sure}
 
     # ------------------------------------------------------------ languages
 

@@ -148,10 +148,8 @@ class MentionStore:
         return frozenset(row["key"] for row in self._database.rows(query, (json.dumps(list(keys)), TITLE)))
 
     def names_of_other_types(self, types: Collection[str]) -> frozenset[str]:
-        """All spellings of several words, not all in lower case, to which some mention gives none of these types. A title says nothing."""
-        query = f"""
-            SELECT DISTINCT name FROM entity_mentions
-            WHERE lower(type) NOT IN {KEYS} AND type != ? AND instr(name, ' ') AND name != lower(name)"""
+        """All spellings, not all in lower case, to which some mention gives none of these types. A title says nothing."""
+        query = f"SELECT DISTINCT name FROM entity_mentions WHERE lower(type) NOT IN {KEYS} AND type != ? AND name != lower(name)"
         return frozenset(row["name"] for row in self._database.rows(query, (json.dumps([kind.lower() for kind in types]), TITLE)))
 
     def sure_of_other_types(self, keys: Collection[str], types: Collection[str], least: int) -> frozenset[str]:

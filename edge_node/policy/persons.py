@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from edge_node.extraction.words import STOP_WORDS
 from shared.text.sentences import NUMBER_WORDS
 
-RULE = 1  # another one for another rule: what was released by the former is masked anew
+RULE = 2  # another one for another rule: what was released by the former is masked anew
 Run = list[tuple[int, int]]  # characters [start, end) of the words of a possible name
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")
@@ -17,6 +17,7 @@ _BEHIND_SHORT = re.compile(r"\.?[ \t\u00a0]{0,2}")  # an initial, a title
 _LEAST_WRAPPED = 40  # characters of a line that goes on in the next: rows, headings and signatures are shorter
 _LONGEST_DEGREE = 5
 _GENITIVE = re.compile(r"['’][sS]?$")
+_SURNAME = re.compile(r"[^\W\d_a-z][^\W\d_]*[a-z][^\W\d_]*(?:['’-][^\W\d_]+)*")  # not in capitals alone, nor with figures
 _INVERTED = re.compile(  # "Holloway, Beatrice" in a register
     r"(?:^|[|;\t]|^[-*•])[ ]*(?P<name>[^\W\d_a-z][^\W\d_]+(?:[-'’][^\W\d_]+)*, [^\W\d_a-z][^\W\d_]+)(?=[ ]*(?:$|[|;,(\t\d]))", re.MULTILINE
 )
@@ -34,13 +35,12 @@ _TITLES = _words(
     """
 )
 _NEVER = STOP_WORDS - _words("al an do he my so will may you")  # in a name
-_PLACES = _words(  # some are surnames too, as is Ward: there the detector's word counts
+_PLACES = _words(  # no Park, Hill or Church, which are surnames as often; of Ward, Bank and Street the detector's word counts
     """
-    abbey airport avenue bank basin bay beach bridge building campus canal castle cathedral church city coast college county court
-    district estate falls farm forest garden gardens gate hall harbor harbour highway hill hills hospital hotel house island islands
-    kingdom lake lane library mountain mountains museum ocean palace park pier plaza port quarter railway region republic reservoir river
-    road room sea square stadium state states strait street theater theatre tower town tunnel union university valley village ward
-    warehouse wharf
+    abbey airport avenue bank basin bay beach bridge building campus canal cathedral city coast college county court district estate falls
+    farm harbor harbour highway hospital hotel house island islands kingdom library mountain mountains museum ocean palace pier plaza port
+    quarter railway region republic reservoir river road room sea square stadium state states strait street theater theatre tower town
+    tunnel union university valley village ward warehouse wharf
     """
 )
 _THINGS = _words(
@@ -152,9 +152,12 @@ def _last_word(name: str) -> str:
 
 
 def names_like_persons(names: Iterable[str]) -> Iterator[str]:
-    """What may be persons in names that a detector has found, of whatever type.
+    """What may be persons in names that a detector has found, of whatever type; a single word may be a surname.
 
-    >>> list(names_like_persons(["Chief Scientist Ilya Moravec", "Caldwell Bank", "Mike Ashley’s Frasers Group"]))
-    ['Chief Scientist Ilya Moravec', 'Mike Ashley']
+    >>> list(names_like_persons(["Chief Scientist Ilya Moravec", "Caldwell Bank", "Mike Ashley’s Frasers Group", "Tarrow", "NATO"]))
+    ['Chief Scientist Ilya Moravec', 'Mike Ashley', 'Tarrow']
     """
-    return (name[start:end] for name in names for start, end in may_be_persons(name))
+    for name in names:
+        yield from (name[start:end] for start, end in may_be_persons(name))
+        if _SURNAME.fullmatch(name) and not {name.lower()} & (_WITH_PLURALS | _FIRST | STOP_WORDS):
+            yield name
