@@ -75,6 +75,7 @@ BORDER = [
     "benchmarks/light_edges.py",
     "benchmarks/lookup.py",
     "benchmarks/machine.py",
+    "benchmarks/masked_persons.py",
     "benchmarks/matching.py",
     "benchmarks/membership.py",
     "benchmarks/meters.py",

@@ -18,11 +18,14 @@ from edge_node.egress.bodies import always, body_of, chunks_of
 from edge_node.egress.meter import EgressMeter, Told
 from edge_node.egress.policy_file import PolicyFile
 from edge_node.extraction.languages import languages_of
+from edge_node.extraction.names import normalise
+from edge_node.extraction.words import STOP_WORDS
 from edge_node.graph.release import SummaryRelease
 from edge_node.graph.store import OBEYS, GraphStore
 from edge_node.policy.keeping import WithheldCounts, holds
-from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in
-from edge_node.policy.rules import EscalationMode, Level, Policy, Share, share_of
+from edge_node.policy.persons import names_like_persons
+from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in, words_of
+from edge_node.policy.rules import EscalationMode, Level, Policy, Redact, Share, share_of
 from edge_node.records import NOTHING_WITHHELD, Filters
 from shared.errors import Conflict
 from shared.records import DENIED, ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk, located
@@ -36,6 +39,7 @@ AT_ONCE = 500  # chunks, at least, whose languages are noted in one transaction,
 UNREAD = "types"  # the rule that keeps what the detector of names does not read
 STAYS = "a question with filters stays at this site"
 TRIES = 5  # of a question whose documents change while it is read
+SURE = 3  # mentions of a single word as a company, a place and so on: it is no surname then
 T = TypeVar("T")
 SPENT = f"{DENIED}: the limit of the day"
 Allowed = Callable[[str, Sequence[Told], Policy, int], int]  # how many of these a requester gets today, of so many that there are
@@ -378,9 +382,18 @@ class Sharing:
         if last is not None and last[0] == made_of:
             return last[1]
         names = mentions.names_of_types(policy.redact.types)
-        redactor = Redactor.of(policy.redact, names, mentions.common_names(last_words(names)))
+        lasts = self._likely_surnames(policy.redact) if policy.redact.masks_persons else set()
+        redactor = Redactor.of(policy.redact, names, mentions.common_names(last_words(names) | lasts), lasts)
         self._redacting = (made_of, redactor)
         return redactor
+
+    def _likely_surnames(self, redact: Redact) -> set[str]:
+        """Last words of what may be persons though the detector takes them for something else, but for those that it surely knows alone."""
+        mentions = self._graph.mentions
+        names = set(names_like_persons(mentions.names_of_other_types(redact.types)))
+        lasts = (last_words(names) | {words[0] for words in map(words_of, names) if len(words) == 1}) - STOP_WORDS
+        sure = mentions.sure_of_other_types(set(map(normalise, lasts)), redact.types, SURE)
+        return {word for word in lasts if normalise(word) not in sure}
 
     # ------------------------------------------------------------ languages
 

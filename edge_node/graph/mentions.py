@@ -147,6 +147,19 @@ class MentionStore:
         query = f"SELECT DISTINCT key FROM entity_mentions WHERE key IN {KEYS} AND name = lower(name) AND type != ?"
         return frozenset(row["key"] for row in self._database.rows(query, (json.dumps(list(keys)), TITLE)))
 
+    def names_of_other_types(self, types: Collection[str]) -> frozenset[str]:
+        """All spellings, not all in lower case, to which some mention gives none of these types. A title says nothing."""
+        query = f"SELECT DISTINCT name FROM entity_mentions WHERE lower(type) NOT IN {KEYS} AND type != ? AND name != lower(name)"
+        return frozenset(row["name"] for row in self._database.rows(query, (json.dumps([kind.lower() for kind in types]), TITLE)))
+
+    def sure_of_other_types(self, keys: Collection[str], types: Collection[str], least: int) -> frozenset[str]:
+        """Those of the keys that ``least`` mentions or more give a type, and none one of these."""
+        query = f"""
+            SELECT key FROM entity_mentions WHERE key IN {KEYS} AND type != ? GROUP BY key
+            HAVING count(*) >= ? AND NOT sum(lower(type) IN {KEYS})"""
+        values = (json.dumps(list(keys)), TITLE, least, json.dumps([kind.lower() for kind in types]))
+        return frozenset(row["key"] for row in self._database.rows(query, values))
+
     def definitions(self, keys: Collection[str]) -> set[tuple[str, str]]:
         """The (long, short) with one of ``keys`` among them."""
         query = f"SELECT long, short FROM definitions WHERE long IN {KEYS} UNION SELECT long, short FROM definitions WHERE short IN {KEYS}"

@@ -7,6 +7,7 @@ import json
 import re
 import unicodedata
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass
 
 import phonenumbers
@@ -14,9 +15,10 @@ import phonenumbers
 from edge_node.policy.identifiers import FINDERS
 from edge_node.policy.lettering import UNSPACED, WITH_CAPITALS, capitalised, is_unspaced, strangely_written
 from edge_node.policy.patterns import bounded
+from edge_node.policy.persons import may_be_persons
 from edge_node.policy.rules import Identifier, Redact
 from edge_node.policy.shadow import Shadow
-from shared.text.language import language_of_question
+from shared.text.language import READ, language_of_question
 
 CONTEXT_CHARS = 80  # beside a passage: an identifier that its edge cuts is looked for as a whole
 MASK = "█"
@@ -50,8 +52,10 @@ class Redactor:
     key: str  # twelve hex digits, other ones for other names; "": none
 
     @classmethod
-    def of(cls, redact: Redact, typed: Iterable[str] = (), common: Collection[str] = ()) -> Redactor:
-        """typed: the names of entities whose type is to be masked.
+    def of(
+        cls, redact: Redact, typed: Iterable[str] = (), common: Collection[str] = (), surnames: AbstractSet[str] = frozenset()
+    ) -> Redactor:
+        """typed: the names of entities whose type is to be masked; surnames: last words of others, masked alone as those of ``typed`` are.
 
         Of one with several words the last one is masked alone too, where it begins with a capital or all is written small, unless it is
         in ``common``: things that are called so, in lower case.
@@ -61,7 +65,7 @@ class Redactor:
         names: dict[str, set[tuple[str, ...]]] = {}
         for form in {form for words in found for form in _written(words)}:
             names.setdefault(form[0], set()).add(form[:_MAX_NAME_WORDS])
-        surnames = frozenset(last_words(typed)) - set(common)
+        surnames = frozenset(last_words(typed) | surnames) - set(common)
         known = json.dumps([sorted(found), sorted(surnames)])
         return cls(
             redact,
@@ -69,7 +73,7 @@ class Redactor:
             {first: frozenset(of_it) for first, of_it in names.items()},
             surnames,
             frozenset((words[0][0], words[-1]) for words in found if len(words) > 1 and len(words[-1]) > 2),
-            hashlib.sha256(known.encode()).hexdigest()[:12] if names else "",
+            hashlib.sha256(known.encode()).hexdigest()[:12] if names or surnames else "",
         )
 
     @property
@@ -92,8 +96,9 @@ class Redactor:
 
     def mask_question(self, question: str) -> str:
         """A question with everything masked that it holds; where names of persons are, and nobody finds them in its language, all names."""
-        spans = self.spans(question)
-        if self.redact.masks_persons and language_of_question(question) not in WITH_CAPITALS:
+        language = language_of_question(question)
+        spans = self.spans(question, is_english=language == READ)
+        if self.redact.masks_persons and language not in WITH_CAPITALS:
             spans += [Span(start, end, "name") for start, end in capitalised(question)]
         return masked(question, spans)
 
@@ -102,14 +107,15 @@ class Redactor:
         cut = [Span(max(span.start, start) - start, min(span.end, end) - start, span.kind) for span in self.spans(context)]
         return masked(context[start:end], [span for span in cut if span.start < span.end])
 
-    def spans(self, text: str) -> list[Span]:
-        """Everything to be masked, also overlapping."""
+    def spans(self, text: str, *, is_english: bool = True) -> list[Span]:
+        """Everything to be masked, also overlapping; what only looks like a person, in English."""
         if self.idle:
             return []
         shadows = Shadow.readings(text)
         meant = [Span(*shadow.place(span.start, span.end), span.kind) for shadow in shadows for span in self._found(shadow.text)]
         if self.redact.masks_persons:
-            meant += [Span(start, end, "name") for start, end in strangely_written(text)]
+            finders = (strangely_written, may_be_persons) if is_english else (strangely_written,)
+            meant += [Span(start, end, "name") for find in finders for start, end in find(text)]
         # patterns may be written for what stands there
         return meant if shadows[0].places is None else meant + list(self._patterns(text))
 
@@ -132,7 +138,7 @@ class Redactor:
             yield Span(start, end, kind)
 
     def _names(self, text: str) -> Iterator[Span]:
-        if not self.names:
+        if not (self.names or self.surnames):
             return
         words = [(match.start(), match.end(), _plain(match.group())) for match in _WORD.finditer(text)]
         small = text.islower()
@@ -196,12 +202,13 @@ def _joined(spans: Collection[Span]) -> list[tuple[int, int, str]]:
 
 
 def last_words(names: Iterable[str]) -> set[str]:
-    """The last word of each name of several words, in lower case without accents.
+    """The last word of each name of several words, in lower case without accents; of a joined one both.
 
-    >>> last_words(["Ann Lee", "Mortar", "张伟"])
-    {'lee'}
+    >>> sorted(last_words(["Ann Lee", "Mortar", "张伟", "Bea Nair-Moss"]))
+    ['lee', 'moss', 'nair']
     """
-    return {words[-1] for words in map(words_of, names) if len(words) > 1 and not is_unspaced(words[-1])}
+    found = {words[-1] for words in map(words_of, names) if len(words) > 1 and not is_unspaced(words[-1])}
+    return found | {word for name in names if len(parts := name.split()) > 1 and "-" in parts[-1] for word in words_of(parts[-1])}
 
 
 def words_of(text: str) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from edge_node.extraction.syntax import CONCEPT, TYPES
 from edge_node.policy.patterns import bounded, line_of, told
+from edge_node.policy.persons import RULE
 from shared.errors import DgragError, InputError
 from shared.text.language import READ
 from shared.wire import MAX_EVIDENCE_CHARS, MAX_MEMORIES
@@ -183,8 +184,8 @@ class Policy(_Part):
 
     @property
     def _reading(self) -> list[object]:
-        """What masking types rests on; releases that knew nothing of languages told more under the same file."""
-        return [READ] if self.redact.types else []
+        """What masking types rests on; releases that knew less of languages and names told more under the same file."""
+        return [READ, RULE] if self.redact.types else []
 
     def summary_level(self, labels: Iterable[str]) -> Level:
         """The base level of a document with these labels: the lowest of them; a label that is not named: never."""

@@ -24,6 +24,7 @@ from edge_node.extraction.titles import named_in, names_of
 from edge_node.graph.spellings import alike, alike_pairs
 from edge_node.memory.anchors import anchors_of
 from edge_node.policy.hints import Known, Names
+from edge_node.policy.persons import may_be_persons
 from edge_node.policy.redaction import Redactor, blotted
 from edge_node.policy.rules import Redact
 from shared.errors import UnreadableDocument
@@ -168,6 +169,7 @@ FUNCTIONS = [
         Working(f"masks of {kind}", Redactor.of(Redact(identifiers=[kind])).mask, PASSAGE)
         for kind in ("email", "iban", "card", "ssn", "record")
     ),
+    Working("names by how they are written", lambda text: list(may_be_persons(text)), PASSAGE),
     Working("masks of telephones", Redactor.of(Redact(identifiers=["phone"])).mask, PASSAGE),
     Working("blotted", blotted),
     Working("languages", lambda text: languages_of("", [text]), PASSAGE),

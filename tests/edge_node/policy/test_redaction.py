@@ -187,7 +187,7 @@ def test_ordinary_text_beside_known_names_and_numbers_stays():
 
 @pytest.mark.parametrize("text", ["R. Obermayer came.", "Quentin and Obermayer came.", "Plan q, Obermayer."])
 def test_another_name_with_the_same_last_word_stays(text):
-    assert Redactor.of(Redact(types=["person"]), ["Quentin Obermayer"], {"obermayer"}).mask(text) == text
+    assert Redactor.of(Redact(types=["concept"]), ["Quentin Obermayer"], {"obermayer"}).mask(text) == text
 
 
 @pytest.mark.parametrize("gap", [*" -_./|,", " - ", " | ", ", "])
@@ -295,5 +295,6 @@ def test_a_number_with_check_digits_is_masked_between_letters_without_blanks(ide
 def test_a_question_in_a_language_whose_names_nobody_finds_loses_all_of_them():
     redactor = Redactor.of(Redact(types=["person"]))
     assert "Brzozowicz" not in redactor.mask_question("Jaką pompę dostał w poniedziałek Wiktor Brzozowicz?")
-    for question in ("Which pump did Viktor Berg get on Monday?", "Welche Pumpe bekam die Station am Montag?"):
+    for question in ("Which pump did Caldwell Bank get on Monday?", "Welche Pumpe bekam die Station am Montag?"):
         assert redactor.mask_question(question) == question
+    assert redactor.mask_question("Which pump did Viktor Berg get on Monday?") == "Which pump did [name]█████ get on Monday?"
