@@ -19,6 +19,7 @@ from edge_node.egress.meter import EgressMeter, Told
 from edge_node.egress.policy_file import PolicyFile
 from edge_node.extraction.languages import languages_of
 from edge_node.extraction.names import normalise
+from edge_node.extraction.syntax import CONCEPT
 from edge_node.extraction.words import STOP_WORDS
 from edge_node.graph.release import SummaryRelease
 from edge_node.graph.store import OBEYS, GraphStore
@@ -382,6 +383,8 @@ class Sharing:
         if last is not None and last[0] == made_of:
             return last[1]
         names = mentions.names_of_types(policy.redact.types)
+        if policy.redact.masks_all_names:
+            names |= mentions.names_of_other_types([CONCEPT])
         lasts = self._likely_surnames(policy.redact) if policy.redact.masks_persons else set()
         redactor = Redactor.of(policy.redact, names, mentions.common_names(last_words(names) | lasts), lasts)
         self._redacting = (made_of, redactor)

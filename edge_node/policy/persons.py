@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator
 from edge_node.extraction.words import STOP_WORDS
 from shared.text.sentences import NUMBER_WORDS
 
-RULE = 2  # another one for another rule: what was released by the former is masked anew
+RULE = 3  # another one for another rule: what was released by the former is masked anew
 Run = list[tuple[int, int]]  # characters [start, end) of the words of a possible name
 
 _WORD = re.compile(r"[^\W\d_]+(?:['’-][^\W\d_]+)*")

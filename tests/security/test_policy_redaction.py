@@ -90,6 +90,14 @@ async def test_a_single_word_that_three_mentions_take_for_a_thing_is_no_surname(
         assert site.sharing.redactor_now().mask("It is of Corvex.") == "It is of Corvex."
 
 
+@pytest.mark.parametrize(("types", "said"), [('"place"', "It is of ██████."), ('"organization"', "It is of Corvex.")])
+async def test_where_a_type_is_masked_that_the_detector_often_misses_all_names_that_it_finds_are(tmp_path, types, said):
+    async with Site.opened(tmp_path) as site:
+        site.obey(f"[redact]\ntypes = [{types}]")
+        await site.bench.add("a.md", ("Corvex",), kind="person", text="Corvex is in the north.")
+        assert site.sharing.redactor_now().mask("It is of Corvex.") == said
+
+
 async def test_names_of_a_type_are_read_again_only_when_the_graph_or_the_policy_changes(tmp_path, monkeypatch):
     async with Site.opened(tmp_path) as site:
         site.obey('[redact]\ntypes = ["concept"]')

@@ -35,11 +35,11 @@ class Told:
         return Extracted(**parts)
 
 
-def said_of(chunk, names, related, definitions, facts=()):
-    """What a chunk says that names ``names``."""
+def said_of(chunk, names, related, definitions, facts=(), kind="concept"):
+    """What a chunk says that names ``names``, of the type ``kind``."""
     told = f"is told of, at some length and without haste, in {chunk.text}."
     return Extracted(
-        tuple(EntityMention(name.lower(), name, "concept", f"{name} {told}", chunk.chunk_id) for name in names),
+        tuple(EntityMention(name.lower(), name, kind, f"{name} {told}", chunk.chunk_id) for name in names),
         tuple(RelationMention(a.lower(), b.lower(), f"{a} has {b}.", ("has",), 1.0, chunk.chunk_id) for a, b in related),
         tuple(Definition(chunk.chunk_id, long.lower(), short.lower()) for long, short in definitions),
         facts=tuple(Fact(chunk.chunk_id, *fact) for fact in facts),
@@ -86,7 +86,7 @@ class Bench:
         finally:
             bench.database.close()
 
-    async def add(self, name, names, *, related=(), definitions=(), text="", labels=(), title="", facts=()):
+    async def add(self, name, names, *, related=(), definitions=(), text="", labels=(), title="", facts=(), kind="concept"):
         """A document of one chunk that names entities and relates some of them; in place of a former one of this name.
 
         ``facts``: the fields of each but its chunk.
@@ -94,7 +94,7 @@ class Bench:
         text = text or f"{name}: {', '.join(names)}; {related}; {definitions}"
         document_id = self.documents.accept(name, text.encode(), reader="a.md", title=title, labels=labels).document_id
         chunk = Chunk(f"{document_id}:0", document_id, 0, text, 0, len(text), 3)
-        self.told.said[chunk.chunk_id] = said_of(chunk, names, related, definitions, facts)
+        self.told.said[chunk.chunk_id] = said_of(chunk, names, related, definitions, facts, kind)
         await self.strategy.add([chunk], silent)
         self.ids[name] = document_id
         return document_id
