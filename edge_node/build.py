@@ -226,7 +226,7 @@ def _answerer(
 
 def _compares(settings: EdgeSettings, parts: Adapters) -> bool:
     """Whether the model may be asked if a learned answer is right for other words too."""
-    if settings.memory_fast not in ("on", "model") or settings.memory_threshold["learned"] > 1:
+    if settings.memory_fast not in ("on", "model") or settings.memory_threshold["learned"] > 1 or settings.memory_same == 1:
         return False
     return settings.memory_same is not None or certainties_of(parts.generator.name) is not None
 

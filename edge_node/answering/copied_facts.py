@@ -45,13 +45,20 @@ class CopiedFacts:
         if not is_single(question):
             return None
         try:
-            least = await self._measured.least("copied", self._least)
+            least = await self._bar(trace, deadline)
             span = None if least is None else await self._copied(question, find, fence, trace, deadline)
         except ModelError as error:
             log.warning("no fact was copied: %s", redacted(error))
             return None
-        sure = span and least is not None and span.certainty >= least and names_are_there(question, span.sentence)
-        return self._told(span, query_id) if span and sure else None
+        if span is None or least is None or span.certainty < least or not names_are_there(question, span.sentence):
+            return None
+        return self._told(span, query_id)
+
+    async def _bar(self, trace: Trace, deadline: Deadline) -> float | None:
+        if self._least is not None:
+            return self._least
+        measured = await self._measured.certainties(trace, deadline)
+        return measured.copied if measured else None
 
     async def _copied(self, question: str, find: Finds, fence: Fence, trace: Trace, deadline: Deadline) -> Span | None:
         found = await find(question)

@@ -9,9 +9,11 @@ from dataclasses import replace
 from edge_node.communities.named import NamedOften, as_words
 from shared.counts import MOST_NAME_CHARS, Count
 from shared.records import Chunk, EdgeId, Evidence
+from shared.text.citations import MAX_QUOTE_CHARS
 from shared.text.fence import one_line
 from shared.text.sentences import sentences
 
+MAX_BEFORE = MAX_QUOTE_CHARS // 3  # characters of a long sentence that are quoted before the name
 MOST_TOLD = 15  # names of one site: a cloud adds up what several tell
 NAMES = frozenset({"person", "organization", "place", "product", "work", "event", "group", "title"})
 _OFTEN = re.compile(r"\b(?:most|common\w*|main|major|key|frequen\w+|often|recurr\w+|dominant|prevalent|top)\b", re.IGNORECASE)
@@ -63,11 +65,24 @@ def counted(
 def _naming(name: str, told: tuple[Chunk, str, str], edge: EdgeId) -> Evidence | None:
     """The sentence of a passage that names something, or None."""
     chunk, document, title = told
-    holds = as_words(name)
-    found = next((span for span in sentences(chunk.text) if holds.search(chunk.text, *span)), None)
+    holds = re.compile(as_words(name).pattern, re.IGNORECASE)
+    found = next(((match.start(), span) for span in sentences(chunk.text) if (match := holds.search(chunk.text, *span))), None)
     if found is None:
         return None
-    start = found[0]
-    text = chunk.text[slice(*found)].rstrip()
+    start, text = _around(chunk.text, *found)
     place = (edge, chunk.document_id, document, chunk.chunk_id, (chunk.start + start, chunk.start + start + len(text)))
     return Evidence(*place, text, 1.0, title=title, places=chunk.places)
+
+
+def _around(text: str, at: int, span: tuple[int, int]) -> tuple[int, str]:
+    """Where a quote begins, and the quote: the sentence [start, end) that has a name at ``at``, or as much of it as may be quoted.
+
+    >>> _around("Up. Ann left. Bo.", 4, (4, 14))
+    (4, 'Ann left.')
+    """
+    start, end = span
+    if end - start > MAX_QUOTE_CHARS:
+        start = start if at - start <= MAX_BEFORE else text.find(" ", at - MAX_BEFORE, at) + 1 or at
+        stop = min(end, start + MAX_QUOTE_CHARS)
+        end = stop if stop == end else max(text.rfind(" ", at + MOST_NAME_CHARS, stop), at + MOST_NAME_CHARS)
+    return start, text[start:end].rstrip()

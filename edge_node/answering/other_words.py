@@ -40,7 +40,7 @@ class OtherWords:
         if not asked:
             return None
         try:
-            if (least := await self._measured.least("same", self._least)) is None:
+            if (least := await self._bar(trace, deadline)) is None:
                 return None
             for one in asked:
                 learned = one.scored.memory.question
@@ -50,6 +50,12 @@ class OtherWords:
             return None
         chosen = chosen_of(question, judged, near, least=least)
         return await asyncio.to_thread(self._fast_path.told, chosen.scored, query_id, "memory+model") if chosen else None
+
+    async def _bar(self, trace: Trace, deadline: Deadline) -> float | None:
+        if self._least is not None:
+            return self._least
+        measured = await self._measured.certainties(trace, deadline)
+        return measured.same if measured else None
 
 
 def candidates(question: str, near: Sequence[Recalled]) -> list[Recalled]:

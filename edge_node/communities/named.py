@@ -73,7 +73,7 @@ def named_often(
     told = [entity for entity in named if len(documents[entity.key]) >= LEAST_DOCUMENTS]
     near = cosines(sorted({chunk_id for entity in told for chunk_id in entity.chunk_ids})) if cosines else {}
     order = _by_nearness(near) if near else lambda entity: (-len(documents[entity.key]), entity.key)
-    candidates = nsmallest(most if near else CANDIDATES * most, told, key=order)
+    candidates = nsmallest(CANDIDATES * most, told, key=order)
     holding = documents_with([entity.name for entity in candidates], texts)
     whole = list[Entity]()
     for entity in candidates:

@@ -26,7 +26,7 @@ Telling = Callable[[Finding], tuple[ChunkId, ...]]  # the chunks of a finding th
 TELLING_WORDS = 14  # content words of a sentence that says something by itself: six of them fill a report
 RUNNING_SHARE = 0.4  # of the words of a sentence, those in small letters: fewer make a headline, a table or a call to click
 _LEANS = re.compile(  # not IT, the trade
-    r"\W*(?:[Ii]ts?|[Hh]e|[Hh]is|[Ss]he|[Hh]er|[Tt]he(?:y|ir|se)|[Tt]h(?:is|at|ose|us)|[Ss]uch|[Hh]ere|[Yy]es|[Nn]o,"
+    r"\W*(?:[Ii]ts?|[Hh]e|[Hh]is|[Ss]he|[Hh]er|[Tt]he(?:y|ir|se)|[Tt]h(?:is|at|ose|us)|[Ss]uch|[Hh]ere|[Yy]es|[Nn]o(?=,)"
     r"|[Hh]owever|[Bb]ut|[Aa]nd|[Tt]hen|[Ss]ince then|[Ii]nstead|[Aa]lso|[Yy]et|[Ss]o|[Aa]gain|[Mm]oreover|[Tt]herefore|[Mm]eanwhile"
     r"|[Ff]or (?:example|instance)|[Ii]n (?:this|that|these|those|addition|fact|another|other words))\b"
     r"|.*\b(?:(?:afore|above[- ])mentioned|[Aa]s (?:we |I )?(?:noted|mentioned|said))\b"
@@ -154,8 +154,10 @@ def _by_themselves(told: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
 def states(text: str) -> bool:
     """Whether a sentence says something by itself: it is whole, no headline, and leans on no other one.
 
-    >>> [states(text) for text in ("The pump failed.", "For example, the pump failed.", "failed”), the pump did.", "THE PUMP FAILED.")]
-    [True, False, False, False]
+    >>> [states(text) for text in ("The pump failed.", "No pump failed.", "No, the pump failed.", "For example, the pump failed.")]
+    [True, True, False, False]
+    >>> [states(text) for text in ("failed”), the pump did.", "THE PUMP FAILED.", "The pump failed, as we noted.")]
+    [False, False, False]
     """
     words = [word for word in text.split() if word[0].isalpha()]
     running = sum(word.islower() for word in words) >= RUNNING_SHARE * len(words)

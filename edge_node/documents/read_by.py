@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections import Counter, defaultdict
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from edge_node.database.schema import Database
 from edge_node.extraction.nlp import ReadBy
-from edge_node.extraction.packs.table import INSTALL, MODEL_NAMES, PACKS, installed_pack
+from edge_node.extraction.packs.table import INSTALL, MODEL_NAMES, PACKS, installed_pack, typed_by
 from shared.records import ChunkId
 from shared.sqlite import crc
 
@@ -20,12 +20,16 @@ SAMPLE = 2_000  # passages, in the order of their ids, which are hashes: all wou
 
 @dataclass(frozen=True, slots=True)
 class LanguageCount:
-    """How many passages of a language one pack read; "": none did. ``next_step``: what would have their names found."""
+    """How many passages of a language one pack read; "": none did. ``next_step``: what would have their names found.
+
+    ``typed``: as ``typed_by``, where a pack read them.
+    """
 
     language: str
     pack: str
     passages: int
     next_step: str = ""
+    typed: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +74,8 @@ def with_languages(database: Database, views: Sequence[dict[str, Any]]) -> list[
 
 
 def _counted(row: sqlite3.Row) -> LanguageCount:
-    return LanguageCount(row["language"], row["pack"], row["n"], next_step(row["language"], row["pack"]))
+    language, pack = row["language"], row["pack"]
+    return LanguageCount(language, pack, row["n"], next_step(language, pack), typed_by(language) if pack else {})
 
 
 def next_step(language: str, pack: str) -> str:

@@ -9,16 +9,16 @@ import logging
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Literal
 
 from shared.limits import Deadline
 from shared.models.catalogue import Certainties, certainties_of
-from shared.ports import Generator, Message, Prompt
+from shared.ports import Generator, Message, Prompt, Reply
+from shared.telemetry.trace import Trace
 
 log = logging.getLogger("dgrag.models")
 PROBE = Prompt((Message("user", "Write any one word that comes to your mind, and nothing else."),), max_tokens=1, top_logprobs=10)
 DEADLINE_S = 60.0
-LOOK_S = 600.0  # between two looks whether it is still the same one
+LOOK_S, AGAIN_S = 600.0, 60.0  # between two looks whether it is still the same one; where it could not be asked
 SAME = 0.1  # least shift between the shares that another model shows; the same one differs by the order of its sums
 
 
@@ -32,9 +32,12 @@ class Mark:
 
 async def mark_of(generator: Generator) -> Mark:
     """Ask it. Raises ModelTimeout, ModelUnavailable, ModelReplyError."""
-    reply = await generator.generate(PROBE, deadline_s=DEADLINE_S)
+    return _mark(generator.name, await generator.generate(PROBE, deadline_s=DEADLINE_S))
+
+
+def _mark(name: str, reply: Reply) -> Mark:
     likely = {token: math.exp(value) for token, value in sorted((reply.first_token or {}).items())}
-    return Mark(generator.name, {token: round(value / sum(likely.values()), 4) for token, value in likely.items()})
+    return Mark(name, {token: round(value / sum(likely.values()), 4) for token, value in likely.items()})
 
 
 def is_same(one: Mark, other: Mark) -> bool:
@@ -58,18 +61,17 @@ class Measured:
         self._known = certainties_of(generator.name)
         self._is_it, self._holds = False, Deadline(0.0)
 
-    async def least(self, what: Literal["copied", "same"], given: float | None) -> float | None:
-        """``given`` where a person gave it. None where another model answers than was measured, or its server tells no shares.
+    async def certainties(self, trace: Trace, deadline: Deadline) -> Certainties | None:
+        """None where another model answers than was measured, or its server tells no shares, or could not be asked of late.
 
-        Raises as ``mark_of``.
+        Raises ModelTimeout, ModelUnavailable, ModelReplyError.
         """
-        known = await self._certainties() if given is None else None
-        return given if known is None else known.copied if what == "copied" else known.same
-
-    async def _certainties(self) -> Certainties | None:
         if self._known is not None and self._holds.left_s() <= 0:
-            self._is_it = is_same(await mark_of(self._generator), Mark(self._generator.name, self._known.first_words))
-            self._holds = Deadline(LOOK_S)
+            self._is_it, self._holds = False, Deadline(AGAIN_S)
+            with trace.step("which model") as step:
+                reply = step.model(await self._generator.generate(PROBE, deadline_s=deadline.left_s()))
+            measured = Mark(self._generator.name, self._known.first_words)
+            self._is_it, self._holds = is_same(_mark(self._generator.name, reply), measured), Deadline(LOOK_S)
             if not self._is_it:
                 log.warning("another model than the measured one answers as %s: memory asks it nothing", self._generator.name)
         return self._known if self._is_it else None

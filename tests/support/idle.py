@@ -25,10 +25,10 @@ async def idle(bench):
         assert bench.strategy.stale < before
 
 
-async def asked(bench, question, *, k=5, floor=0.9, withheld=frozenset()):
+async def asked(bench, question, *, k=5, floor=0.9, withheld=frozenset(), others=False):
     """What is recalled for a question, best first."""
     vector = (await bench.tools.embedder.embed([question]))[0]
-    return await bench.strategy.memories.recalled(question, vector, k=k, floor=floor, withheld=frozenset(withheld))
+    return await bench.strategy.memories.recalled(question, vector, k=k, floor=floor, withheld=frozenset(withheld), others=others)
 
 
 async def answers(bench, question, **limits):

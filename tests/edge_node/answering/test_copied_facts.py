@@ -5,8 +5,10 @@ import math
 import pytest
 
 from shared.errors import ModelUnavailable
+from shared.limits import Deadline
 from shared.models.fake import ScriptedGenerator
-from shared.models.fingerprint import PROBE
+from shared.models.fingerprint import PROBE, Measured
+from shared.telemetry.trace import Trace
 from tests.support.measured import measured_words, words_of_another
 from tests.support.running_edge import running_edge
 
@@ -39,7 +41,7 @@ async def test_a_fact_that_a_sentence_states_is_answered_by_two_short_calls_and_
     answer = await asked(tmp_path, generator)
     assert (answer["answer"], answer["route"], answer["answered"]) == ("Ann Lee [1]", "memory+model", True)
     assert answer["citations"][0]["quote"] == "Orrin Mill was built by Ann Lee in 1881."
-    assert [step["step"] for step in answer["trace"]] == ["retrieve", "narrow", "span", "span check"]
+    assert [step["step"] for step in answer["trace"]] == ["which model", "retrieve", "narrow", "span", "span check"]
     assert [prompt.max_tokens for prompt in generator.prompts if prompt != PROBE] == [14, 1]
 
 
@@ -85,6 +87,29 @@ async def test_a_corpus_of_one_sentence_answers_what_it_says_and_nothing_else(tm
         await edge.add("mill.md", "Orrin Mill was built by Ann Lee.")
         assert (await edge.ask(QUESTION))["route"] == "memory+model"
         assert (await edge.ask("Who built Fenlow Mill?"))["route"] != "memory+model"
+
+
+async def test_which_model_answers_is_looked_at_once_and_again_after_a_while(tmp_path, monkeypatch):
+    words = [measured_words(), words_of_another(), measured_words()]
+    async with running_edge(
+        tmp_path, generator=model("Ann Lee", first_words=lambda: words.pop(0)), memory="off", memory_fast="model"
+    ) as edge:
+        await edge.add("mill.md", TEXT)
+        assert [(await edge.ask(QUESTION))["route"] for _ in range(3)] == ["memory+model"] * 3
+        monkeypatch.setattr(Deadline, "left_s", lambda _: 0.0)
+        measured = Measured(model("Ann Lee", first_words=lambda: words.pop(0)))
+        assert [await measured.certainties(Trace(), Deadline(5)) is None for _ in range(2)] == [True, False]
+
+
+async def test_a_model_that_cannot_be_asked_which_it_is_is_left_alone_for_a_while(tmp_path):
+    def away():
+        raise ModelUnavailable("the model server is away")
+
+    generator = model("Ann Lee", first_words=away)
+    async with running_edge(tmp_path, generator=generator, memory="off", memory_fast="model") as edge:
+        await edge.add("mill.md", TEXT)
+        assert {(await edge.ask(QUESTION))["route"] for _ in range(3)} == {"local"}
+        assert generator.prompts.count(PROBE) == 1
 
 
 async def test_a_person_may_set_the_certainty_for_a_model_of_their_own(tmp_path):

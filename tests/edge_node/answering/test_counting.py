@@ -66,10 +66,10 @@ def test_a_name_that_is_mostly_a_part_of_longer_ones_is_not_told():
 
 
 def test_a_name_with_dots_is_cited_from_the_sentence_that_has_it():
-    chunk = Chunk(ChunkId("a:0"), DocumentId("a"), 0, "It is a BOGUS. one. Ann left the U.S. in May. Bo came.", 100, 154, 13)
+    chunk = Chunk(ChunkId("a:0"), DocumentId("a"), 0, "It is a bogus one. Ann left the U.S. in May. Bo came.", 100, 153, 13)
     named = [NamedOften("U.S.", "place", 3, (chunk.chunk_id,), "r1")]
     [point] = counted(named, 9, {chunk.chunk_id: (chunk, "a.md", "A")}, EdgeId("e"), str)
-    assert (point.text, point.span, point.point) == ("Ann left the U.S. in May.", (120, 145), "U.S. is named in 3 of 9 documents.")
+    assert (point.text, point.span, point.point) == ("Ann left the U.S. in May.", (119, 144), "U.S. is named in 3 of 9 documents.")
 
 
 TEXTS = {"a:0": "Old. Ann Lee left the ward.", "b:0": "The ward was led by Ann Lee.", "c:0": "Nobody."}
@@ -98,6 +98,17 @@ def test_a_count_is_cited_with_the_sentence_that_names_it_from_a_document_of_its
 def test_what_is_masked_or_gone_or_not_in_the_words_is_not_told():
     assert told(often("Ann Lee", "a:0"), mask=lambda text: text.replace("Lee", "█")) == []
     assert told(often("Ann Lee", "gone:0"), often("Ann Lee", "c:0"), often("x" * 81, "a:0")) == []
+
+
+def test_of_a_long_sentence_no_more_is_quoted_than_may_be_and_the_name_is_in_it():
+    text = f"{'pump ' * 90}Ann Lee {'valve ' * 90}ran."
+    chunk = Chunk(ChunkId("a:0"), DocumentId("a"), 0, text, 0, len(text), 300)
+    [point] = counted(
+        [NamedOften("ANN LEE", "person", 3, (chunk.chunk_id,), "r1")], 9, {chunk.chunk_id: (chunk, "a.md", "A")}, EdgeId("e"), str
+    )
+    assert len(point.text) <= 300
+    assert "Ann Lee" in point.text
+    assert point.text == text[slice(*point.span)]
 
 
 async def test_a_count_needs_no_model(tmp_path):

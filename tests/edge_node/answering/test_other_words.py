@@ -67,7 +67,7 @@ async def test_a_learned_answer_is_given_to_other_words_for_two_tokens_and_cited
     assert (answer["answer"], answer["route"], answer["answered"]) == (SLOW, "memory+model", True)
     assert answer["citations"][0]["quote"] == "Orrin Mill was built by Ann Lee in 1881."
     assert (answer["memory"]["question"], answer["memory"]["why_not"]) == (QUESTION, "")
-    assert [step["step"] for step in answer["trace"]] == ["remember", "same answer", "same answer"]
+    assert [step["step"] for step in answer["trace"]] == ["remember", "which model", "same answer", "same answer"]
     there, back = compared(generator)
     assert (there.max_tokens, back.max_tokens) == (1, 1)
     assert f"First: {QUESTION}\nSecond: {OTHERWISE}" in there.messages[-1].content
@@ -110,6 +110,12 @@ async def test_one_that_is_called_wrong_silences_the_memory_that_gave_it(tmp_pat
 async def test_all_else_goes_the_slow_way(tmp_path, generator, settings):
     answer = await asked(tmp_path, generator, **settings)
     assert (answer["answer"], answer["route"]) == (SLOW, "local")
+
+
+async def test_a_bar_of_1_asks_the_model_nothing(tmp_path):
+    generator = model(sure=1 - 1e-12)
+    assert (await asked(tmp_path, generator, memory_same=1))["route"] == "local"
+    assert compared(generator) == []
 
 
 CHUNK = chunk_of(TEXT)

@@ -1,11 +1,15 @@
 """What the packs of other languages find, and that a language without a pack is said and never misread."""
 
+import json
+from pathlib import Path
+
 import pytest
 
 from edge_node.documents.lexical import LexicalIndex
 from edge_node.extraction import nlp
 from edge_node.extraction.extractor import unread_languages
 from edge_node.extraction.nlp import SpacyExtractor
+from edge_node.extraction.packs.table import PACKS, TYPED, typed_by
 from shared.records import Chunk, ChunkId, DocumentId
 
 GERMAN = (
@@ -19,6 +23,13 @@ ENGLISH = "The infusion pump of Juniper Ward was replaced by Novabell on Monday,
 
 def chunk(text, ordinal=0, document="d"):
     return Chunk(ChunkId(f"{document}:{ordinal}"), DocumentId(document), ordinal, text, 0, len(text), len(text) // 4)
+
+
+def test_the_shares_of_a_pack_are_those_that_were_measured():
+    measured = json.loads(Path("benchmarks/results/languages.json").read_bytes())["figures"]
+    assert {language: typed_by(language) for language in PACKS} == {
+        language: {kind: found[kind]["typed"] for kind in TYPED} for language, found in measured.items()
+    }
 
 
 @pytest.fixture(scope="module")

@@ -289,6 +289,17 @@ async def learn(bench, document_id, question="Since when is Orrin Mill there?", 
     return memory
 
 
+async def test_beside_a_learned_question_what_may_dispute_it_is_found_below_the_floor_and_nowhere_else(bench):
+    learned = "When was Orrin Mill built then?"
+    await learn(bench, await build(bench, "Orrin Mill"), question=learned)
+    await build(bench, "Tarrow Bridge")
+    await idle(bench)
+    assert len(await asked(bench, learned, floor=0.99)) == 1
+    assert len(await asked(bench, learned, floor=0.99, others=True)) > 1
+    strange = "When was Tarrow Bridge built?"
+    assert await answers(bench, strange, floor=0.99, others=True) == await answers(bench, strange, floor=0.99)
+
+
 async def test_an_answer_that_was_given_is_found_by_its_own_question(bench):
     await learn(bench, await build(bench, "Orrin Mill"))
     (found,) = await asked(bench, "Since when is Orrin Mill there?")
