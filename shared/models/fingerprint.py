@@ -19,7 +19,7 @@ log = logging.getLogger("dgrag.models")
 PROBE = Prompt((Message("user", "Write any one word that comes to your mind, and nothing else."),), max_tokens=1, top_logprobs=10)
 DEADLINE_S = 60.0
 LOOK_S, AGAIN_S = 600.0, 60.0  # between two looks whether it is still the same one; where it could not be asked
-SAME = 0.1  # least shift between the shares that another model shows; the same one differs by the order of its sums
+SAME = 0.3  # shift between the shares from which on it is another model: 0.09 was the most of the same one, whose sums go in any order
 
 
 @dataclass(frozen=True, slots=True)
