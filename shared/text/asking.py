@@ -6,6 +6,12 @@ from shared.text.fence import one_line
 from shared.text.language import READ, language_of_question
 
 LINE = "Answer in the language of the question; say Insufficient information in English."
+LINES = {  # in that language, as a small model follows the language that it reads last
+    "de": "Antworte auf Deutsch. Sagen die Passagen nichts dazu, antworte: Insufficient information.",
+    "fr": "Réponds en français. Si les passages n'en disent rien, réponds : Insufficient information.",
+    "es": "Responde en español. Si los pasajes no dicen nada de ello, responde: Insufficient information.",
+    "zh": "请用中文回答。如果段落没有提到，请回答：Insufficient information.",
+}
 
 
 def is_foreign(question: str) -> bool:
@@ -20,7 +26,8 @@ def is_foreign(question: str) -> bool:
 def asked(question: str) -> str:
     r"""A question as one line of a prompt; below one that is not in English stands in which language the answer should be.
 
-    >>> asked("Who built it?"), asked("Wer baute\n die Mühle?").splitlines()[0]
-    ('Who built it?', 'Wer baute die Mühle?')
+    >>> asked("Who built it?"), asked("Wer baute\n die Mühle?").splitlines()
+    ('Who built it?', ['Wer baute die Mühle?', 'Antworte auf Deutsch. Sagen die Passagen nichts dazu, antworte: Insufficient information.'])
     """
-    return f"{one_line(question)}\n{LINE}" if is_foreign(question) else one_line(question)
+    language = language_of_question(question)
+    return one_line(question) if language == READ else f"{one_line(question)}\n{LINES.get(language, LINE)}"
