@@ -9,7 +9,7 @@ from dataclasses import replace
 from edge_node.communities.named import NamedOften, as_words
 from shared.counts import MOST_NAME_CHARS, Count
 from shared.records import Chunk, EdgeId, Evidence
-from shared.text.citations import MAX_QUOTE_CHARS
+from shared.text.citations import LIST_MARKS, MAX_QUOTE_CHARS
 from shared.text.fence import one_line
 from shared.text.sentences import sentences
 
@@ -77,12 +77,13 @@ def _naming(name: str, told: tuple[Chunk, str, str], edge: EdgeId) -> Evidence |
 def _around(text: str, at: int, span: tuple[int, int]) -> tuple[int, str]:
     """Where a quote begins, and the quote: the sentence [start, end) that has a name at ``at``, or as much of it as may be quoted.
 
-    >>> _around("Up. Ann left. Bo.", 4, (4, 14))
-    (4, 'Ann left.')
+    >>> _around("Up. Ann left. Bo.", 4, (4, 14)), _around("# Ann Lee", 2, (0, 9))
+    ((4, 'Ann left.'), (2, 'Ann Lee'))
     """
     start, end = span
     if end - start > MAX_QUOTE_CHARS:
         start = start if at - start <= MAX_BEFORE else text.find(" ", at - MAX_BEFORE, at) + 1 or at
         stop = min(end, start + MAX_QUOTE_CHARS)
         end = stop if stop == end else max(text.rfind(" ", at + MOST_NAME_CHARS, stop), at + MOST_NAME_CHARS)
-    return start, text[start:end].rstrip()
+    quote = text[start:end].rstrip()
+    return end - len(text[start:end].lstrip(LIST_MARKS)), quote.lstrip(LIST_MARKS)
