@@ -3,8 +3,10 @@
 For each language an edge in this process reads 40 invented facts (``data/multilingual.jsonl``) among sentences in the manner of an
 encyclopedia (``datasets/prose.toml``), each a document, with ``use-multilingual`` and the language's pack, and is asked for each fact.
 hit@1 and hit@5: its own fact is among the first passages. With ``--url`` the model answers as well, once, from the passages: how many
-it answers, how many of the answers cite the fact, and how many are in the language of the question. One line a question goes into a
-journal, so a killed run goes on; its file is named, as a person has to say whether an answer is right.
+it answers, how many of the answers cite the fact, and how many are in the language of the question. Then the product's check of support
+reads ten facts with a sentence that says the same in other words, and one that invents (``data/said_in_languages.jsonl``): how many of each
+it takes for supported. One line a question goes into a journal, so a killed run goes on; its file is named, as a person has to say whether
+an answer is right.
 """
 
 from __future__ import annotations
@@ -36,14 +38,20 @@ from edge_node.build import Adapters, build_node
 from edge_node.node import EdgeNode
 from edge_node.records import Offered, document_id
 from edge_node.settings import EdgeSettings
+from shared.limits import Deadline
 from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
 from shared.models.settings import ModelSettings
+from shared.ports import Generator
+from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 from shared.telemetry.trace import Trace
 from shared.text.language import language_of_question
+from shared.text.support import Checking
 
 PROSE = Path(__file__).parent / "datasets" / "prose.toml"
 BUDGET_TOKENS, FIRST = 4_000, 5
-FOUND, SAID = "found", "said"
+FOUND, SAID, CHECKED = "found", "said", "checked"
+PAIRS = DATA.parent / "said_in_languages.jsonl"
+CHECK_S = 120.0
 
 
 def documents(facts: Sequence[Mapping[str, Any]], language: str) -> dict[str, str]:
@@ -85,9 +93,23 @@ async def measured(language: str, settings: ModelSettings, journal: Journal, sta
                 for stage, ask in ((FOUND, _found), *([(SAID, _said)] if asks_model else [])):
                     if not journal.done(stage, key := f"{language}-{number}"):
                         journal.add(stage, key, await ask(*asked))
+        checked = await _checked(adapters.generator, language, facts, journal) if asks_model else {}
     keys = [f"{language}-{number}" for number in range(len(facts))]
     found = [journal.row(FOUND, key) for key in keys]
-    return _figures(language, found, [journal.row(SAID, key) for key in keys] if asks_model else [])
+    return _figures(language, found, [journal.row(SAID, key) for key in keys] if asks_model else []) | checked
+
+
+async def _checked(generator: Generator, language: str, facts: Sequence[Mapping[str, Any]], journal: Journal) -> dict[str, Any]:
+    """Of how many sentences the check says that the fact supports them: true ones, and inventions."""
+    pairs = [pair for line in PAIRS.read_text(encoding="utf-8").splitlines() if (pair := json.loads(line))["language"] == language]
+    for pair in pairs:
+        if not journal.done(CHECKED, key := f"{language}-{pair['fact']}"):
+            text = facts[pair["fact"]][language]["passage"]
+            passage = Evidence(EdgeId(language), DocumentId("d"), "d.md", ChunkId("d:0"), (0, len(text)), text, 1.0)
+            check = Checking(generator, Trace(), Deadline(CHECK_S))
+            journal.add(CHECKED, key, {kind: await check.holds(pair[kind], [passage]) for kind in ("said", "invented")})
+    rows = [journal.row(CHECKED, f"{language}-{pair['fact']}") for pair in pairs]
+    return {"pairs": len(rows)} | {f"{kind}_supported": sum(row[kind] for row in rows) for kind in ("said", "invented")}
 
 
 def _figures(language: str, found: Sequence[Mapping[str, Any]], said: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
