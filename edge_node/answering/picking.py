@@ -15,7 +15,7 @@ from hashlib import blake2b
 import numpy as np
 
 from edge_node.answering.points import KeyPoint, notes_of
-from edge_node.communities.reports import Report, states
+from edge_node.communities.reports import Report, stands_alone
 from shared.errors import ModelError
 from shared.limits import Deadline
 from shared.ports import Embedder, FloatArray, Generator, Prompt, embed_questions
@@ -136,7 +136,7 @@ class SentencePicker:
         probabilities. Raises the embedder's ModelError.
         """
         whole = [note for note in notes_of(reports) if len(note.finding.text) <= MAX_QUOTE_CHARS]  # one that would be cut says half
-        notes = [note for note in whole if states(note.finding.text)] or whole  # no headlines, and nothing to click on
+        notes = [note for note in whole if stands_alone(note.finding.text)] or whole  # no headlines, and nothing to click on
         if not notes:
             return Picked((), 0)
         texts = [note.finding.text for note in notes]

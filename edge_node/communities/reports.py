@@ -147,22 +147,26 @@ def _by_themselves(told: Sequence[Sequence[str]]) -> Sequence[Sequence[str]]:
     >>> _by_themselves([["The pump failed.", "It was old.", "PUMPS ON SALE", "Which pump failed?"]])
     [['The pump failed.', '', '', '']]
     """
-    alone = [[text if states(text) else "" for text in texts] for texts in told]
+    alone = [[text if _states(text) else "" for text in texts] for texts in told]
     return alone if any(map(any, alone)) else told
 
 
-def states(text: str) -> bool:
-    """Whether a sentence says something by itself: it is whole, no headline, and leans on no other one.
+def stands_alone(text: str) -> bool:
+    """Whether a sentence is whole and leans on no other one, as far as its form tells.
 
-    >>> [states(text) for text in ("The pump failed.", "No pump failed.", "No, the pump failed.", "For example, the pump failed.")]
-    [True, True, False, False]
-    >>> [states(text) for text in ("failed”), the pump did.", "THE PUMP FAILED.", "The pump failed, as we noted.")]
-    [False, False, False]
+    >>> [stands_alone(text) for text in ("No pump failed.", "No, the pump failed.", "For example, the pump failed.", "PUMPS ON SALE")]
+    [True, False, False, False]
+    >>> [stands_alone(text) for text in ("failed”), the pump did.", "The pump failed, as we noted.", "Ann Lee leads Juniper Ward.")]
+    [False, False, True]
     """
-    words = [word for word in text.split() if word[0].isalpha()]
-    running = sum(word.islower() for word in words) >= RUNNING_SHARE * len(words)
     whole = all(text.count(opens) == text.count(closes) for opens, closes in _QUOTES) and text.count('"') % 2 == 0
-    return running and whole and not text[:1].islower() and text.endswith(ENDS) and not _LEANS.match(text)
+    return whole and not text[:1].islower() and text.endswith(ENDS) and not _LEANS.match(text)
+
+
+def _states(text: str) -> bool:
+    """Whether it stands alone, and is no headline, table or call to click either."""
+    words = [word for word in text.split() if word[0].isalpha()]
+    return sum(word.islower() for word in words) >= RUNNING_SHARE * len(words) and stands_alone(text)
 
 
 def _names(part: Graph) -> list[str]:

@@ -17,7 +17,7 @@ _BEHIND_SHORT = re.compile(r"\.?[ \t\u00a0]{0,2}")  # an initial, a title
 _LEAST_WRAPPED = 40  # characters of a line that goes on in the next: rows, headings and signatures are shorter
 _LONGEST_DEGREE = 5
 _GENITIVE = re.compile(r"['’][sS]?$")
-_SURNAME = re.compile(r"[^\W\d_a-z][^\W\d_]*[a-z][^\W\d_]*(?:['’-][^\W\d_]+)*")  # not in capitals alone, nor with figures
+_SURNAME = re.compile(r"[^\W\d_a-z]+[a-z][^\W\d_]*(?:['’-][^\W\d_]+)*")  # not in capitals alone, nor with figures
 _INVERTED = re.compile(  # "Holloway, Beatrice" in a register
     r"(?:^|[|;\t]|^[-*•])[ ]*(?P<name>[^\W\d_a-z][^\W\d_]+(?:[-'’][^\W\d_]+)*, [^\W\d_a-z][^\W\d_]+)(?=[ ]*(?:$|[|;,(\t\d]))", re.MULTILINE
 )
