@@ -21,7 +21,7 @@ from shared.records import Answer, Citation, EdgeReport, GateReport, MemoryRepor
 from shared.text.plain import one_line, plain
 
 TOTAL = "total"
-NO_OTHER_LANGUAGE = frozenset({"en", "zxx"})  # English, and codes or formulas
+ENGLISH_OR_NONE = frozenset({"en", "zxx"})  # English, and codes or formulas
 COPIED = frozenset({"id", "job", "receipt"})  # columns that are copied into another command: never folded
 
 
@@ -122,7 +122,7 @@ def embedder_line(status: EdgeStatus) -> str:
     'its embedding model knows English alone and finds what is in de by its words'
     """
     known = cosines_of(status.embedding.get("model", ""))
-    others = [told["language"] for told in status.languages if told["language"] not in NO_OTHER_LANGUAGE]
+    others = [told["language"] for told in status.languages if told["language"] not in ENGLISH_OR_NONE]
     if not others or known is None or not known.english_only:
         return ""
     told = ", ".join(dict.fromkeys(others))

@@ -23,13 +23,12 @@ from edge_node.documents.worker import failure_of
 from edge_node.settings import EdgeSettings
 from shared.errors import Conflict, InputError, ModelError
 from shared.models.catalogue import cosines_of
-from shared.models.fingerprint import is_same, mark_of
+from shared.models.fingerprint import AGAIN_S, LOOK_S, is_same, mark_of
 from shared.ports import Generator
 from shared.records import GateReport
 from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
 
-LOOK_S, AGAIN_S = 600.0, 60.0  # between two looks whether the models are those of the calibration; where it was not so
 USUAL_S = 15.0  # of a question with the default model on two cores, where none was tried yet
 DEADLINE_S = 120.0  # of one call that writes a question
 ASKED_OF_MODEL = 1e-6  # a bar that lets all pass, and has the step done

@@ -10,6 +10,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from shared.errors import ModelError
 from shared.limits import Deadline
 from shared.models.catalogue import Certainties, certainties_of
 from shared.ports import Generator, Message, Prompt, Reply
@@ -67,9 +68,13 @@ class Measured:
         Raises ModelTimeout, ModelUnavailable, ModelReplyError.
         """
         if self._known is not None and self._holds.left_s() <= 0:
-            self._is_it, self._holds = False, Deadline(AGAIN_S)
-            with trace.step("which model") as step:
-                reply = step.model(await self._generator.generate(PROBE, deadline_s=deadline.left_s()))
+            self._holds = Deadline(AGAIN_S)  # others go on by the former look meanwhile
+            try:
+                with trace.step("which model") as step:
+                    reply = step.model(await self._generator.generate(PROBE, deadline_s=deadline.left_s()))
+            except ModelError:
+                self._is_it = False
+                raise
             measured = Mark(self._generator.name, self._known.first_words)
             self._is_it, self._holds = is_same(_mark(self._generator.name, reply), measured), Deadline(LOOK_S)
             if not self._is_it:
