@@ -34,7 +34,7 @@ from shared.plural import counted
 from shared.ports import SystemClock
 from shared.text.plain import plain
 
-STEPS = ("added", "changed", "renamed", "relabelled", "deleted")
+STEPS = ("added", "changed", "adopted", "renamed", "relabelled", "deleted")
 MOST_NAMED = 10  # of the files that are left out
 MOST_BYTES = 256 * 2**20  # of a file that is read; an edge may take less
 
@@ -169,10 +169,11 @@ def told(found: Look, problems: list[Problem], *, as_json: bool, dry: bool) -> N
 def lines(said: dict[str, Any]) -> Iterator[str]:
     """What would be done, a line a file.
 
-    >>> list(lines({"added": ["a"], "changed": [], "renamed": [{"from": "b", "to": "c"}], "relabelled": [], "deleted": ["d"]}))
-    ['add a', 'rename b -> c', 'delete d']
+    >>> nothing = dict.fromkeys(STEPS, [])
+    >>> list(lines(nothing | {"added": ["a"], "adopted": ["e"], "renamed": [{"from": "b", "to": "c"}], "deleted": ["d"]}))
+    ['add a', 'adopt e', 'rename b -> c', 'delete d']
     """
     moves = [f"{move['from']} -> {move['to']}" for move in said["renamed"]]
-    kinds: dict[str, Iterable[str]] = {"add": said["added"], "change": said["changed"], "rename": moves}
+    kinds: dict[str, Iterable[str]] = {"add": said["added"], "change": said["changed"], "adopt": said["adopted"], "rename": moves}
     for verb, names in {**kinds, "relabel": said["relabelled"], "delete": said["deleted"]}.items():
         yield from (f"{verb} {name}" for name in names)

@@ -19,6 +19,7 @@ class Plan:
 
     new: tuple[Found, ...] = ()
     changed: tuple[Found, ...] = ()
+    adopted: tuple[Found, ...] = ()  # documents that are the same as their files, and came another way: they become this sync's
     renamed: tuple[tuple[Held, Found], ...] = ()
     relabelled: tuple[Held, ...] = ()
     deleted: tuple[Held, ...] = ()
@@ -30,7 +31,7 @@ class Plan:
     @property
     def sends(self) -> tuple[Found, ...]:
         """The files whose content goes to the edge."""
-        return self.changed + self.new
+        return self.changed + self.adopted + self.new
 
     @property
     def steps(self) -> int:
@@ -53,26 +54,29 @@ def planned(found: Sequence[Found], gone: Sequence[Held], held: Mapping[str, Hel
         _check(lost, sum(one.source == wishes.source for one in held.values()))
     foreign = 0
     new = [file for file in found if file.entry.name not in held and moves.get(file.was) is not file]
-    changed, relabelled, problems = list[Found](), list[Held](), list[Problem]()
+    changed, adopted, relabelled, problems = list[Found](), list[Found](), list[Held](), list[Problem]()
     for file in found:
         if (one := held.get(file.entry.name)) is None:
             continue
-        is_mine = one.source == wishes.source
-        if one.document_id == file.document_id and (is_mine or not wishes.adopt) and not one.is_damaged:
-            foreign += not is_mine
-            if is_mine and wishes.labels is not None and one.labels != frozenset(wishes.labels):
+        is_mine, is_same = one.source == wishes.source, one.document_id == file.document_id
+        if is_same and not one.is_damaged:
+            if not is_mine:
+                adopted += [file] if wishes.adopt else []
+                foreign += not wishes.adopt
+            elif wishes.labels is not None and one.labels != frozenset(wishes.labels):
                 relabelled.append(one)
         elif is_mine or wishes.adopt:
             changed.append(file)
-        elif one.document_id != file.document_id:
+        elif not is_same:
             problems.append(Problem(one.name, TAKEN))
     return Plan(
         new=tuple(new),
         changed=tuple(changed),
+        adopted=tuple(adopted),
         renamed=tuple((one, moves[one.name]) for one in gone if one.name in moves),
         relabelled=tuple(relabelled),
         deleted=() if wishes.keep_deleted else tuple(lost),
-        unchanged=len(found) - len(new) - len(moves) - len(changed) - len(relabelled) - len(problems) - foreign,
+        unchanged=len(found) - len(new) - len(moves) - len(changed) - len(adopted) - len(relabelled) - len(problems) - foreign,
         foreign=foreign,
         kept=len(gone) if wishes.keep_deleted else 0,
         problems=tuple(problems),

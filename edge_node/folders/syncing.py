@@ -162,6 +162,7 @@ def as_body(what: Look) -> dict[str, Any]:
     return {
         "added": names(plan.new),
         "changed": names(plan.changed),
+        "adopted": names(plan.adopted),
         "renamed": [{"from": one.name, "to": file.entry.name} for one, file in plan.renamed],
         "relabelled": [one.name for one in plan.relabelled],
         "deleted": [one.name for one in plan.deleted],

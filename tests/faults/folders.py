@@ -76,7 +76,7 @@ def campaign(home, edits, *, seed=7, options=(), tell=lambda line: None):
         held, want = edge.held(), wanted(root)
         differ = {name for name in held.keys() | want.keys() if held.get(name) != want.get(name)}
         again = synced(root, edge.url, home, "--no-wait", *options)
-        steps = sum(len(again[kind]) for kind in ("added", "changed", "renamed", "relabelled", "deleted"))
+        steps = sum(len(again[kind]) for kind in ("added", "changed", "adopted", "renamed", "relabelled", "deleted"))
         return kills, differ, steps
     finally:
         edge.close()

@@ -38,9 +38,11 @@ def test_documents_that_came_another_way_are_left_alone():
     assert (made.steps, made.unchanged, made.foreign, made.problems) == (0, 0, 1, (Problem("taken", TAKEN),))
 
 
-def test_adopted_documents_become_this_syncs():
-    there = held("equal", source="") | held("taken", identity="2", source="")
-    assert names(plan([file("equal"), file("taken")], there, Wishes("s", adopt=True)).changed) == ["equal", "taken"]
+def test_adopted_documents_become_this_syncs_and_only_those_of_other_content_are_changed():
+    there = held("equal", source="") | held("taken", identity="2", source="") | held("hurt", source="", is_damaged=True) | held("mine")
+    made = plan([file("equal"), file("taken"), file("hurt"), file("mine")], there, Wishes("s", adopt=True))
+    assert (names(made.adopted), names(made.changed), made.unchanged) == (["equal"], ["taken", "hurt"], 1)
+    assert names(made.sends) == ["taken", "hurt", "equal"]
 
 
 def test_other_labels_are_given_without_the_content():
