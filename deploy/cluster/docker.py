@@ -234,9 +234,9 @@ class ByDocker:
     def start(self, plan: Plan, http: httpx2.Client, on_fetch: FetchProgress) -> list[Service]:
         """Build images, start containers, and get the key and the authority that calls of them take; only edges are waited for."""
         del http, on_fetch  # the containers fetch for themselves
-        take = Ports().take
-        cloud_port = take(plan.cloud_port)
-        ports = {edge: take(plan.edge_port + place) for place, edge in enumerate(plan.edges)}
+        free = Ports(self.directory.ports())
+        cloud_port = free.take(plan.cloud_port)
+        ports = {edge: free.of_edge(edge, plan.edge_port) for edge in plan.edges}
         model = served_elsewhere(plan.model) if is_url(plan.model) else plan.model
         anew = sorted(set(plan.edges) - set(self.known_edges())) if "cloud" in self._project.volumes().values() else ()
         file = composed(_base(), ports, cloud_port=cloud_port, options=plan.options, model=model, anew=anew)
@@ -249,6 +249,7 @@ class ByDocker:
         cloud = Member("cloud", "cloud", f"https://{HOST}:{cloud_port}")
         members = (asked, cloud, *(Member(edge.role, edge.name, edge.url) for edge in edges))
         self.directory.save(ClusterState(members=members, runtime="docker"))
+        self.directory.save_ports(ports)
         log = self.directory.log("images")
         self._tell(f"building images, which takes minutes the first time; {log} tells how far it is")
         self._project.tell_at_length(log, "build")
@@ -317,8 +318,9 @@ class ByDocker:
         return any(found.service == "model" and found.running and found.healthy for found in self._project.containers())
 
     def known_edges(self) -> list[str]:
-        """Ids of the edges that have a volume here, sorted."""
-        return sorted(name.removeprefix(service_of("")) for name in self._project.volumes().values() if name.startswith(service_of("")))
+        """Ids of the edges that have a volume here, as they first ran."""
+        edge = service_of("")
+        return self.directory.in_order(name.removeprefix(edge) for name in self._project.volumes().values() if name.startswith(edge))
 
     def purge(self) -> None:
         """Delete the volumes, also those of edges that the last start left out. The images stay."""

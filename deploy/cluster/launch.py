@@ -28,7 +28,7 @@ from deploy.cluster.services import (
     model_service,
     replica_service,
 )
-from deploy.cluster.state import Member, SupervisorPlan
+from deploy.cluster.state import Member, StateDir, SupervisorPlan
 from shared.identity import open_identity
 from shared.models.catalogue import model_named
 from shared.models.fetch import FetchProgress, Sources, fetch
@@ -103,7 +103,7 @@ def charge_of(plan: Plan, root: Path, http: httpx2.Client, *, on_fetch: FetchPro
 
     Raises FetchError, SettingsError, and ClusterError when the model's URL does not answer.
     """
-    ports, settings = Ports(), ModelSettings()
+    ports, settings = Ports(StateDir(root).ports()), ModelSettings()
     take = int if plan.places.own_ports else ports.take
     fetch_embedder(settings, on_fetch)
     services: list[Service] = []
@@ -121,7 +121,7 @@ def charge_of(plan: Plan, root: Path, http: httpx2.Client, *, on_fetch: FetchPro
         services.append(cloud_service(model, str(root / "cloud"), port=take(plan.cloud_port)))
     (cloud_url,) = (service.url for service in services if service.role == "cloud")
     for place, edge in enumerate(plan.edges):
-        port = take(plan.edge_port + place)
+        port = plan.edge_port + place if plan.places.own_ports else ports.of_edge(edge, plan.edge_port)
         services.append(edge_service(edge, model, cloud_url, str(root / "edges" / edge), plan.options, port=port))
     return SupervisorPlan(plan.places.arranged(services), others)
 

@@ -32,6 +32,7 @@ EDGE = (*SERVICE, "edge.db*", "edge.seq", "edge.lock", "policy.toml", "replaced-
 CLUSTER = (
     "cluster.*",
     "plan.*",
+    "ports.json",
     "compose.json",
     "user.key",
     "model.key",

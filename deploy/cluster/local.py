@@ -8,6 +8,7 @@ import signal
 import subprocess
 import time
 from collections.abc import Callable
+from urllib.parse import urlsplit
 
 import httpx2
 
@@ -49,6 +50,7 @@ class ByProcess:
     def start(self, plan: Plan, http: httpx2.Client, on_fetch: FetchProgress) -> list[Service]:
         """Fetch what is missing, and let a keeper start the services of a plan."""
         charge = charge_of(plan, self.directory.root, http, on_fetch=on_fetch)
+        self.directory.save_ports({one.name: urlsplit(one.url).port or 0 for one in charge.services if one.role == "edge"})
         self.keep(charge.services, charge.others)
         return [service for service in charge.services if service.ready_url]
 
@@ -137,7 +139,7 @@ class ByProcess:
             return False
 
     def known_edges(self) -> list[str]:
-        """Ids of the edges that have a store here, sorted."""
+        """Ids of the edges that have a store here, as they first ran."""
         return self.directory.known_edges()
 
     def _mark_of_keeper(self, state: ClusterState) -> Mark | None:

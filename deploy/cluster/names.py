@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from deploy.cluster.errors import ClusterError
 from shared.plural import counted
@@ -33,8 +33,19 @@ def is_free(port: int, *, host: str = "127.0.0.1") -> bool:
 class Ports:
     """Hands out each free port once, the wished one or the next above it."""
 
-    def __init__(self) -> None:
-        self._taken: set[int] = set()
+    def __init__(self, had: Mapping[str, int] | None = None) -> None:
+        """``had``: the ports that sites had before; each is for its site alone, as long as it is free."""
+        self._had = dict(had or {})
+        self._taken = set(self._had.values())
+
+    def of_edge(self, edge: str, wished: int) -> int:
+        """The port that an edge had before, where that is at or above ``wished`` and free; else as ``take``.
+
+        >>> Ports({"ward": 48_000}).of_edge("bank", 48_000) > 48_000
+        True
+        """
+        had = self._had.pop(edge, 0)  # once: two sites may have had one port, at different times
+        return had if had >= wished and had not in self._had.values() and is_free(had) else self.take(wished)
 
     def take(self, wished: int) -> int:
         """A free port at or above ``wished``. Raises ClusterError when there is none."""

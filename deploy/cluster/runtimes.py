@@ -52,7 +52,7 @@ class Runtime(Protocol):
         """Whether a member can be used that has no address out here; None for one that can be asked itself."""
 
     def known_edges(self) -> list[str]:
-        """Ids of the edges that have a store from an earlier start, sorted."""
+        """Ids of the edges that have a store from an earlier start, as they first ran."""
 
 
 RUNTIMES = {

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -82,12 +82,13 @@ class SupervisorPlan:
 
 
 class StateDir:
-    """The folder of one cluster: ``cluster.json``, ``plan.json``, ``model.key``, ``logs/``, ``cloud/``, ``edges/<id>/``."""
+    """The folder of one cluster: ``cluster.json``, ``plan.json``, ``ports.json``, ``model.key``, ``logs/``, ``cloud/``, ``edges/<id>/``."""
 
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         self.file = self.root / "cluster.json"
         self.plan_file = self.root / "plan.json"
+        self.ports_file = self.root / "ports.json"  # outlives a stop: where each edge answered last
         self.key_file = self.root / "user.key"  # where the services want a key: the one that this user has, and whom to trust
         self.authority = self.root / "ca.pem"
         self.model_key_file = self.root / "model.key"  # of the model server that this cluster has started
@@ -97,8 +98,21 @@ class StateDir:
         return self.root / "logs" / f"{name}.log"
 
     def known_edges(self) -> list[str]:
-        """Ids of the edges that have a store here, sorted."""
-        return sorted(folder.name for folder in (self.root / "edges").glob("*") if folder.is_dir())
+        """Ids of the edges that have a store here, as they first ran."""
+        return self.in_order(folder.name for folder in (self.root / "edges").glob("*") if folder.is_dir())
+
+    def in_order(self, edges: Iterable[str]) -> list[str]:
+        """Edges as they first ran here; behind them those of which that is not written down, by name."""
+        first = {edge: place for place, edge in enumerate(self.ports())}
+        return sorted(edges, key=lambda edge: (first.get(edge, len(first)), edge))
+
+    def ports(self) -> dict[str, int]:
+        """Where each edge that has run here answered last, as they first ran. Raises ClusterError for a file that is not ours."""
+        return _read(self.ports_file, dict[str, int]) if self.ports_file.exists() else {}
+
+    def save_ports(self, ports: Mapping[str, int]) -> None:
+        """Write down where edges answer; what is known of others stays."""
+        _write(self.ports_file, {**self.ports(), **ports})
 
     def load(self) -> ClusterState | None:
         """What was started; None when nothing is. Raises ClusterError for a file that is not ours."""

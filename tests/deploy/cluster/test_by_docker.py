@@ -142,6 +142,15 @@ def test_the_edges_that_have_a_volume_are_known_for_the_next_start(runtime: ByDo
     assert runtime.known_edges() == ["bank", "ward"]
 
 
+def test_sites_keep_their_ports_and_their_order_when_they_start_again(runtime: ByDocker):
+    before = {service.name: service.url for service in start(runtime)}
+    runtime.stop()
+    assert runtime.known_edges() == ["ward", "bank"]
+    with httpx2.Client() as http:
+        again = runtime.start(Plan(("bank", "attic", "ward")), http, lambda *_: None)
+    assert {service.name: service.url for service in again if service.name != "attic"} == before
+
+
 def test_a_purge_takes_the_volumes_also_of_edges_that_the_last_start_left_out(runtime: ByDocker, docker: Path):
     start(runtime)
     runtime.stop()

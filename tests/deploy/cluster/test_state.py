@@ -36,6 +36,17 @@ def test_edges_with_a_store_are_known(tmp_path: Path):
     assert StateDir(tmp_path).known_edges() == ["a", "b"]
 
 
+def test_edges_that_ran_are_known_in_that_order_after_a_stop_too(tmp_path: Path):
+    directory = StateDir(tmp_path)
+    for name in ("old", "attic", "ward"):
+        (tmp_path / "edges" / name).mkdir(parents=True)
+    directory.save_ports({"ward": 8100, "gone": 8101})
+    directory.save_ports({"attic": 8102, "ward": 8103})
+    directory.forget()
+    assert directory.ports() == {"ward": 8103, "gone": 8101, "attic": 8102}
+    assert directory.known_edges() == ["ward", "attic", "old"]
+
+
 def test_members_are_found_by_role():
     edge, cloud = Member("edge", "ward", "http://e"), Member("cloud", "cloud", "http://c", Mark(1, "x"))
     state = ClusterState().with_member(cloud).with_member(edge)
