@@ -13,7 +13,7 @@ import typer
 from deploy.cli import render
 from deploy.cli.board import err, out
 from deploy.cli.membership import Authority, PlainHttp, known_cloud, with_client
-from deploy.cli.rest import EdgeFolder, Json
+from deploy.cli.rest import DEFAULT_STATE, Json, Store, StoreOf, store_of
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.membership import Joined, Membership
 from edge_node.database.backup import FILE
@@ -31,7 +31,8 @@ COLUMNS_SHOWN = {">record": False, "at (UTC)": False, "what": False, "for": True
 
 @app.command("list")
 def list_records(
-    state: EdgeFolder,
+    edge: StoreOf = None,
+    state: Store = DEFAULT_STATE,
     limit: Annotated[int, typer.Option(min=1, help="So many records, the newest ones.")] = 50,
     since: Annotated[datetime | None, typer.Option(help="None that left before (UTC).")] = None,
     requester: Annotated[str, typer.Option(help="Only what left for this edge, or this operator:NAME.")] = "",
@@ -39,7 +40,7 @@ def list_records(
 ) -> None:
     """Show what has left, the newest records last. --json tells all of each record."""
     begins = since.replace(tzinfo=UTC).timestamp() if since else 0.0
-    with ledger_of(state / FILE) as ledger:
+    with ledger_of(store_of(state, edge) / FILE) as ledger:
         records = read_newest(ledger, limit=limit, since=begins, requester=requester)
     if as_json:
         typer.echo(orjson.dumps({"records": [asdict(record) for record in records]}).decode())
@@ -51,13 +52,14 @@ def list_records(
 
 @app.command("crawlers")
 def list_crawlers(
-    state: EdgeFolder,
+    edge: StoreOf = None,
+    state: Store = DEFAULT_STATE,
     limit: Annotated[int, typer.Option(min=1, help="So many requesters, those that have had most.")] = 50,
     as_json: Json = False,
 ) -> None:
     """Show how many different passages all requesters together, and each, have had since midnight (UTC), most first."""
     today = datetime.now(UTC).replace(hour=0, minute=0, second=0, microsecond=0)
-    with ledger_of(state / FILE) as ledger:
+    with ledger_of(store_of(state, edge) / FILE) as ledger:
         found = read_disclosed(ledger, since=today.timestamp(), limit=limit)
     if as_json:
         typer.echo(orjson.dumps(asdict(found)).decode())
@@ -71,13 +73,15 @@ def list_crawlers(
 
 @app.command()
 def export(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="*.jsonl or *.csv; replaced if it is there.")], state: EdgeFolder
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="*.jsonl or *.csv; replaced if it is there.")],
+    edge: StoreOf = None,
+    state: Store = DEFAULT_STATE,
 ) -> None:
     """Write all records to a file, for other programs."""
     if (form := FORMS.get(file.suffix.removeprefix("."))) is None:
         raise InputError(f"{file} is neither .jsonl nor .csv", next_step="name the file so that its end says its form")
     try:
-        with ledger_of(state / FILE) as ledger, file.open("w", encoding="utf-8", newline="") as target:
+        with ledger_of(store_of(state, edge) / FILE) as ledger, file.open("w", encoding="utf-8", newline="") as target:
             target.write(form.head)
             count = sum(1 for record in read_entries(ledger) if target.write(form.line(record)))
     except OSError as error:
@@ -89,7 +93,8 @@ def export(
 
 @app.command()
 def verify(
-    state: EdgeFolder,
+    edge: StoreOf = None,
+    state: Store = DEFAULT_STATE,
     cloud: Annotated[bool, typer.Option("--cloud", help="Compare with every record that the cloud has countersigned, too.")] = False,
     ca: Authority = None,
     plain_http: PlainHttp = False,
@@ -99,8 +104,9 @@ def verify(
 
     What was lost when the store was restored from a backup is a fault too, and is named so. Exit codes: 0 the ledger is whole; 4 it is not.
     """
-    with ledger_of(state / FILE) as ledger:
-        seen = _heads(state, ca, plain_http=plain_http) if cloud else []
+    folder = store_of(state, edge)
+    with ledger_of(folder / FILE) as ledger:
+        seen = _heads(folder, ca, plain_http=plain_http) if cloud else []
         count, faults = ledger.execute("SELECT count(*) FROM egress").fetchone()[0], read_faults(ledger, seen)
     if as_json:
         typer.echo(orjson.dumps({"records": count, "faults": [asdict(fault) for fault in faults]}).decode())

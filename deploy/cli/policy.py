@@ -13,7 +13,7 @@ import typer
 
 from deploy.cli import policy_text
 from deploy.cli.board import err, out, waiting
-from deploy.cli.rest import EdgeFolder, Json
+from deploy.cli.rest import DEFAULT_STATE, Json, Store, StoreOf, store_of
 from edge_node.build import Adapters
 from edge_node.egress.dry_run import Shown, spending
 from edge_node.egress.policy_file import NAME
@@ -32,9 +32,9 @@ File = Annotated[Path, typer.Argument(metavar="FILE", help="A policy.")]
 
 
 @app.command()
-def init(state: EdgeFolder) -> None:
+def init(edge: StoreOf = None, state: Store = DEFAULT_STATE) -> None:
     """Write the standard policy with its comments, where there is none."""
-    target = state / NAME
+    target = store_of(state, edge) / NAME
     try:
         with target.open("x", encoding="utf-8") as file:
             file.write(STANDARD)
@@ -55,9 +55,9 @@ def check(file: File) -> None:
 
 
 @app.command()
-def show(state: EdgeFolder, as_json: Json = False) -> None:
+def show(edge: StoreOf = None, state: Store = DEFAULT_STATE, as_json: Json = False) -> None:
     """Say what the policy of an edge lets go."""
-    policy = parse(_read(state / NAME))
+    policy = parse(_read(store_of(state, edge) / NAME))
     if as_json:
         typer.echo(orjson.dumps({"key": policy.key, **policy.model_dump()}).decode())
     else:
@@ -65,13 +65,13 @@ def show(state: EdgeFolder, as_json: Json = False) -> None:
 
 
 @app.command()
-def epsilon(state: EdgeFolder, as_json: Json = False) -> None:
+def epsilon(edge: StoreOf = None, state: Store = DEFAULT_STATE, as_json: Json = False) -> None:
     """Say what hints tell of each name: what was drawn for it, once and for ever, and the sum over the names of each memory.
 
     The true names are shown, so this is for the site alone. Names that the next sync would draw are counted as drawn.
     """
     with waiting("working on a copy of the store"):
-        spent = spending(state)
+        spent = spending(store_of(state, edge))
     if as_json:
         typer.echo(orjson.dumps({**asdict(spent), "rules": spent.rules.model_dump()}).decode())
     else:
@@ -80,9 +80,10 @@ def epsilon(state: EdgeFolder, as_json: Json = False) -> None:
 
 @app.command("try")
 def try_policy(
-    state: EdgeFolder,
+    edge: StoreOf = None,
+    state: Store = DEFAULT_STATE,
     question: Annotated[str, typer.Option(help="A question that comes from elsewhere.")] = "",
-    requester: Annotated[str, typer.Option("--requester", "--edge", metavar="EDGE", help="Who asks it: an edge, or operator:NAME.")] = "",
+    requester: Annotated[str, typer.Option(metavar="EDGE", help="Who asks it: an edge, or operator:NAME.")] = "",
     purpose: Annotated[str, typer.Option(help="What for, as treatment.")] = "",
     file: Annotated[Path | None, typer.Option("--policy", metavar="FILE", help="A policy that is not in force yet.")] = None,
     budget: Annotated[int, typer.Option(min=1, max=100_000, help="Tokens that the cloud asks for.")] = EVIDENCE_BUDGET_TOKENS,
@@ -99,7 +100,8 @@ def try_policy(
     """
     if file is not None:
         parse(_read(file))
-    settings = EdgeSettings(state_dir=state) if file is None else EdgeSettings(state_dir=state, policy_file=file)
+    folder = store_of(state, edge)
+    settings = EdgeSettings(state_dir=folder) if file is None else EdgeSettings(state_dir=folder, policy_file=file)
 
     async def asked(node: EdgeNode) -> Shown:
         bounds = {"budget_tokens": budget, "max_bytes": max_bytes}
@@ -128,6 +130,6 @@ def _read(file: Path) -> str:
     try:
         return file.read_text("utf-8")
     except FileNotFoundError as error:
-        raise InputError(f"there is no file {file}", next_step="write a policy with `dgrag policy init --state DIR`") from error
+        raise InputError(f"there is no file {file}", next_step="write a policy with `dgrag policy init --edge ID`") from error
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{file} cannot be read: {type(error).__name__}", next_step="give a text file") from error

@@ -92,8 +92,7 @@ def only_edge_url(root: StateDir, edge: str | None) -> str:
     if not edge:
         edges = running_state(root).of("edge")
         if len(edges) > 1:
-            ids = ", ".join(member.name for member in edges)
-            raise ClusterError(f"there are {len(edges)} edges", next_step=f"name one with --edge: {ids}")
+            raise _several([member.name for member in edges])
     return edge_url(root, edge)
 
 
@@ -109,7 +108,32 @@ def named(members: Sequence[Member], name: str) -> Member:
     for member in members:
         if member.name == name:
             return member
-    raise ClusterError(f"there is no edge {name!r}", next_step=f"choose one of {', '.join(member.name for member in members)}")
+    raise _unknown(name, [member.name for member in members])
+
+
+def store_of(folder: Path, edge: str | None) -> Path:
+    """The folder of an edge's store: ``folder`` itself, or within a cluster's that of ``edge``; without it, that of the only one.
+
+    Raises ClusterError for an edge that has no store there, and where one has to be named, or cannot be.
+    """
+    known = StateDir(folder).known_edges()
+    if not known and StateDir(folder).lock_file.exists():
+        raise ClusterError(f"no edge of the cluster in {folder} has a store there", next_step="those of containers lie in their volumes")
+    if edge and not known:
+        raise ClusterError(f"{folder} is no cluster's folder", next_step="leave out --edge where --state names one edge's store")
+    if edge and edge not in known:
+        raise _unknown(edge, known)
+    if len(known) > 1 and not edge:
+        raise _several(known)
+    return folder / "edges" / (edge or known[0]) if known else folder
+
+
+def _unknown(edge: str, known: Sequence[str]) -> ClusterError:
+    return ClusterError(f"there is no edge {edge!r}", next_step=f"choose one of {', '.join(known)}")
+
+
+def _several(known: Sequence[str]) -> ClusterError:
+    return ClusterError(f"there are {len(known)} edges", next_step=f"name one with --edge: {', '.join(known)}")
 
 
 def _entered(state: Path) -> Path:
@@ -128,6 +152,8 @@ EdgeFolder = Annotated[
     typer.Option("--state", help="Folder of the edge's store: of a local cluster .dgrag/edges/ID.", callback=_of_one_edge),
 ]
 State = Annotated[Path, typer.Option("--state", help="Folder of the local cluster.", show_default=True, callback=_entered)]
+StoreOf = Annotated[str | None, typer.Option("--edge", help="Id of an edge of the cluster that --state names.")]
+Store = Annotated[Path, typer.Option("--state", help="Folder of the local cluster, or of one edge's store.", show_default=True)]
 Json = Annotated[bool, typer.Option("--json", help="One JSON value on standard output, for scripts.")]
 Edge = Annotated[str | None, typer.Option("--edge", help="Id of an edge of the cluster, or the URL of any edge.")]
 Url = Annotated[str | None, typer.Option("--url", help="URL of the cloud; without it, the one of the local cluster.")]

@@ -87,6 +87,7 @@ class StateDir:
     def __init__(self, root: Path) -> None:
         self.root = root.resolve()
         self.file = self.root / "cluster.json"
+        self.lock_file = self.root / "cluster.lock"
         self.plan_file = self.root / "plan.json"
         self.ports_file = self.root / "ports.json"  # outlives a stop: where each edge answered last
         self.key_file = self.root / "user.key"  # where the services want a key: the one that this user has, and whom to trust
@@ -144,7 +145,7 @@ class StateDir:
     def lock(self) -> Iterator[None]:
         """Held by the one ``up`` that works here; the system lets go when it dies. Raises ClusterError when it is held."""
         self.root.mkdir(parents=True, exist_ok=True)
-        with (self.root / "cluster.lock").open("w") as file:
+        with self.lock_file.open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError as error:

@@ -44,10 +44,28 @@ def tamper(folder, sql):
         connection.commit()
 
 
-def test_a_clusters_folder_is_refused_with_the_folders_of_its_edges(tmp_path):
+def test_a_clusters_folder_is_refused_by_what_works_on_one_store_with_the_folders_of_its_edges(tmp_path):
     (tmp_path / "edges" / "ward").mkdir(parents=True)
-    told = dgrag("list", "--state", tmp_path).exception
+    told = CliRunner().invoke(app, ["edge", "check", "--state", str(tmp_path)]).exception
     assert told.next_step == f"give an edge's with --state: {tmp_path / 'edges' / 'ward'}"
+
+
+def test_an_edge_of_a_cluster_is_named_as_elsewhere(state, tmp_path):
+    whole = tmp_path / "cluster"
+    (whole / "edges").mkdir(parents=True)
+    (whole / "edges" / "ward").symlink_to(state)
+    both = dgrag("list", "--state", state).output
+    assert dgrag("list", "--state", whole).output == both  # the only one
+    (whole / "edges" / "bank").mkdir()
+    assert dgrag("list", "--state", whole, "--edge", "ward").output == both
+    told = [dgrag("list", "--state", whole).exception, dgrag("list", "--state", whole, "--edge", "../ward").exception]
+    assert [error.next_step for error in told] == ["name one with --edge: bank, ward", "choose one of bank, ward"]
+
+
+def test_what_is_no_cluster_has_no_edge_to_name(state, tmp_path):
+    assert "leave out --edge" in dgrag("list", "--state", state, "--edge", "ward").exception.next_step
+    (tmp_path / "cluster.lock").touch()
+    assert "lie in their volumes" in dgrag("list", "--state", tmp_path).exception.next_step
 
 
 def test_the_list_shows_what_left_while_the_store_is_open_elsewhere(state):

@@ -49,6 +49,15 @@ def test_init_writes_the_commented_standard_once(tmp_path):
     assert again.next_step == "edit it"
 
 
+def test_init_and_show_take_an_edge_of_a_cluster(tmp_path):
+    for name in ("ward", "bank"):
+        (tmp_path / "edges" / name).mkdir(parents=True)
+    assert dgrag("init", "--state", tmp_path, "--edge", "bank").exit_code == 0
+    assert (tmp_path / "edges" / "bank" / "policy.toml").read_text() == STANDARD
+    assert dgrag("show", "--state", tmp_path, "--edge", "bank").exit_code == 0
+    assert isinstance(dgrag("show", "--state", tmp_path, "--edge", "ward").exception, InputError)
+
+
 def test_init_in_a_folder_that_is_not_there_says_so(tmp_path):
     assert isinstance(dgrag("init", "--state", tmp_path / "absent").exception, InputError)
 
