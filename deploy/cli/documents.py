@@ -10,6 +10,8 @@ from urllib.parse import quote
 import httpx2
 import orjson
 import typer
+from rich.padding import Padding
+from rich.text import Text
 
 from deploy.cli import render
 from deploy.cli.board import out
@@ -18,6 +20,7 @@ from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
 from shared.client.errors import ServiceError, body
 from shared.plural import counted
+from shared.text.plain import plain
 
 DOCUMENT_ID = re.compile("[0-9a-f]{24}")
 SETTLE_TIMEOUT = httpx2.Timeout(600.0, connect=5.0)  # a deletion answers when the graph has followed
@@ -46,7 +49,10 @@ def documents(
     if as_json:
         typer.echo(orjson.dumps({"documents": found}).decode())
     else:
-        out().print(render.table(("document", "id", "status", "bytes", "labels", "note"), [_row(view) for view in found]))
+        for view in found:
+            out().print(Text(plain(view["name"]), style="bold"), soft_wrap=True)  # never cut: it is copied into another command
+            out().print(Padding(Text(plain(facts(view))), (0, 0, 0, 2)))
+        out().print(f"{counted(len(found), 'document')}{f', {status.value}' if status else ''}", markup=False)
 
 
 def remove(document: Document, edge: Edge = None, as_json: Json = False, state: State = DEFAULT_STATE) -> None:
@@ -109,14 +115,21 @@ def _deleted(http: httpx2.Client, url: str, document_id: str) -> dict[str, Any]:
     return dict(body(http.delete(f"{url}/v1/documents/{document_id}", timeout=SETTLE_TIMEOUT)))
 
 
-def _row(view: dict[str, Any]) -> tuple[str, ...]:
+def facts(view: dict[str, Any]) -> str:
+    """What stands below a document's name: its id, how far it is, its size, its labels, and what is to be known of it.
+
+    >>> one = {"document_id": "9246fc2da145765d22bd6da8", "status": "indexed", "bytes": 2503, "labels": ["public"], "source": "laptop:/ward"}
+    >>> facts(one | {"reason": "", "next_step": "", "replaces": None, "served": True, "shortfalls": []})
+    '9246fc2da145765d22bd6da8  indexed  2,503 bytes  labels public  from laptop:/ward'
+    """
     notes = [view["reason"], view["next_step"]] + ["a new version, which waits"] * bool(view["replaces"])
     notes += ["nothing of it is shared while it is parked"] * (view["status"] == "parked" and not view["served"])
     notes += [f"{counted(len(view['shortfalls']), 'shortfall')}: {view['shortfalls'][0]['message']}"] if view["shortfalls"] else []
     notes += [f"from {view['source']}"] if view.get("source") else []
     notes += [f"{one['language']} read by {one['pack'] or 'nobody'}" for one in view.get("languages", ())]  # an older edge tells none
-    facts = view["name"], view["document_id"], view["status"], f"{view['bytes']:,}", ", ".join(view["labels"])
-    return *facts, " – ".join(filter(None, notes))
+    labels = f"labels {', '.join(view['labels'])}" if view["labels"] else ""
+    told = view["document_id"], f"{view['status']:<7}", counted(view["bytes"], "byte"), labels, " – ".join(filter(None, notes))
+    return "  ".join(filter(None, told))
 
 
 def _receipt(receipt: dict[str, Any]) -> tuple[str, ...]:

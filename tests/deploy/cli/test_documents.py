@@ -149,6 +149,16 @@ def test_the_list_shows_labels_in_80_columns(edge, dgrag, monkeypatch: pytest.Mo
     assert ("labels" in out, "patients" in out, GONE in out) == (True, True, True)
 
 
+def test_a_long_name_stands_in_a_line_of_its_own_with_nothing_put_into_it(edge, dgrag, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    name = f"quality department/{'minutes of 2026/' * 6}recall-notice-rc-118-final-version-2.md"
+    edge.documents = [edge.view(name, GONE), edge.view("b.md", "d2")]
+    lines = dgrag("documents")[1].splitlines()
+    assert (lines[0], lines[-1]) == (name, "2 documents")
+    assert max(map(len, lines[1:])) <= 80
+    assert [line.split()[0] for line in lines if line.startswith("  d2") or GONE in line] == [GONE, "d2"]
+
+
 @pytest.mark.parametrize(("given", "sent"), [([], None), (["--labels", ""], []), (["--labels", "a, b"], ["a", "b"])])
 def test_labels_that_are_not_given_are_not_sent(edge, dgrag, tmp_path: Path, given: list[str], sent: list[str] | None):
     (tmp_path / "c.jsonl").write_text('{"doc_id": "1", "text": "A."}\n')
