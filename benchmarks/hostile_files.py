@@ -11,7 +11,7 @@ import tempfile
 import threading
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -53,10 +53,17 @@ class Poll:
         }
 
 
-def kinds() -> list[tuple[str, bytes]]:
-    """A file of each kind, (name, content): ten of each format, small ones that unfold, and ones near the upload limit."""
+def kinds(formats: Collection[str] = ()) -> list[tuple[str, bytes]]:
+    """A file of each kind, (name, content): ten of each format, small ones that unfold, and ones near the upload limit.
+
+    ``formats``: ten of each of these suffixes, and nothing else.
+    """
+    ten = [one for suffix, sound in good().items() if not formats or suffix in formats for one in hostile(suffix, sound)]
+    return ten if formats else ten + _others()
+
+
+def _others() -> list[tuple[str, bytes]]:
     return [
-        *(one for suffix, sound in good().items() for one in hostile(suffix, sound)),
         ("operators.pdf", many_operators()),
         ("page-number.pdf", one_line(b"1" + b" " * 30_000 + b"x")),
         ("bomb.docx", word_bomb(200_000)),
@@ -105,9 +112,9 @@ def polled(address: str) -> Iterator[Poll]:
         thread.join()
 
 
-def attacked(http: httpx2.Client, files: int | None) -> dict[str, Any]:
+def attacked(http: httpx2.Client, made: Sequence[tuple[str, bytes]], files: int | None) -> dict[str, Any]:
     """Estimate and index so many files, each with a content of its own, and tell what became of them."""
-    made, answers, sent = kinds(), Counter[str](), list[str]()
+    answers, sent = Counter[str](), list[str]()
     for number in range(files or len(made)):
         name, raw = made[number % len(made)]
         upload = {"file": (f"{number}-{name}", raw + b"\n" * (number // len(made)))}
@@ -124,7 +131,7 @@ def attacked(http: httpx2.Client, files: int | None) -> dict[str, Any]:
     return {"answers": dict(sorted(answers.items())), "became": dict(sorted(became.items()))}
 
 
-def measured(folder: Path, files: int | None) -> dict[str, Any]:
+def measured(folder: Path, made: Sequence[tuple[str, bytes]], files: int | None) -> dict[str, Any]:
     """/health when nothing happens and under attack."""
     with edge_process(folder, DGRAG_EDGE_READER_SECONDS=str(READER_SECONDS)) as (http, _):
         address = str(http.base_url)
@@ -132,7 +139,7 @@ def measured(folder: Path, files: int | None) -> dict[str, Any]:
             time.sleep(IDLE_S)
         began = time.perf_counter()
         with polled(address) as busy:
-            found = attacked(http, files)
+            found = attacked(http, made, files)
         seconds = time.perf_counter() - began
     return {
         "files": sum(found["became"].values()),
@@ -146,12 +153,14 @@ def measured(folder: Path, files: int | None) -> dict[str, Any]:
 
 def main(
     files: Annotated[int | None, typer.Option("-n", min=1, help="Files, each estimated and indexed; one of each if not given.")] = None,
+    formats: Annotated[str, typer.Option(help="Ten of each of these suffixes alone, as .doc,.xls.")] = "",
     out: Annotated[Path, typer.Option(help="Where the result is written.")] = RESULT,
 ) -> None:
     """Attack an edge with hostile files, print and write what /health took."""
     drop_settings_of_the_shell()
     with tempfile.TemporaryDirectory() as folder:
-        found = json.dumps({**code(), "machine": machine(), **measured(Path(folder), files)}, indent=1)
+        row = measured(Path(folder), kinds(formats.split(",") if formats else ()), files)
+    found = json.dumps({**code(), "machine": machine(), **row}, indent=1)
     typer.echo(found)
     out.write_text(found + "\n", encoding="utf-8")
 

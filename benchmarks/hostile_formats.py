@@ -15,6 +15,7 @@ import openpyxl
 import pptx
 from PIL import Image
 
+from benchmarks import old_office
 from benchmarks.dear_files import many_operators, one_line
 from benchmarks.outlook import message
 
@@ -30,6 +31,7 @@ PACKED = {
 BOMB_BYTES = 150_000_000
 DEEP = 100_000
 PICTURES = (".png", ".jpg", ".tiff")
+COMPOUND = (".msg", ".doc", ".ppt", ".xls")
 LAUGHS = b'<?xml version="1.0"?><!DOCTYPE l [<!ENTITY a "ha">' + b"".join(
     b'<!ENTITY %c "%s">' % (97 + n, b"&%c;" % (96 + n) * 10) for n in range(1, 12)
 )
@@ -45,6 +47,18 @@ BOOK = (
     '<package xmlns="http://www.idpf.org/2007/opf"><manifest><item id="c" href="c.xhtml" media-type="application/xhtml+xml"/></manifest>'
     '<spine><itemref idref="c"/></spine></package>'
 )
+PLAIN = {  # sound files that are text
+    ".eml": b"From: a@example.org\r\nSubject: Pump\r\n\r\nThe pump is old.\r\n",
+    ".rtf": rb"{\rtf1\ansi The pump is old.\par}",
+    ".json": b'[{"pump": "P-7", "lot": "L-22"}]',
+    ".jsonl": b'{"pump": "P-7", "lot": "L-22"}\n{"pump": "P-8", "lot": "L-23"}\n',
+    ".ndjson": b'{"pump": "P-7", "lot": "L-22"}\n',
+    ".html": b"<html><body><p>The pump is old.</p></body></html>",
+    ".csv": b"Pump,Lot\nP-7,L-22\n",
+    ".tsv": b"Pump\tLot\nP-7\tL-22\n",
+    ".md": b"# Pumps\n\nThe pump is *old*.\n",
+    ".txt": b"The pump is old, and stands in Cedar Hall.\n",
+}
 
 
 def good() -> dict[str, bytes]:
@@ -74,18 +88,14 @@ def good() -> dict[str, bytes]:
         ),
         ".pdf": one_line(b"The pump is old."),
         ".zip": zipped({"a.txt": b"The pump is old.", "b.csv": b"Pump,Lot\nP-7,L-22\n"}),
-        ".eml": b"From: a@example.org\r\nSubject: Pump\r\n\r\nThe pump is old.\r\n",
         ".msg": message("Pump", "The pump is old.", sender=people[0], to=people[1], sent=datetime(2026, 3, 2, tzinfo=UTC)),
-        ".rtf": rb"{\rtf1\ansi The pump is old.\par}",
-        ".json": b'[{"pump": "P-7", "lot": "L-22"}]',
-        ".jsonl": b'{"pump": "P-7", "lot": "L-22"}\n{"pump": "P-8", "lot": "L-23"}\n',
+        ".doc": old_office.word("The pump is old.\r"),
+        ".ppt": old_office.slides("The pump is old."),
+        ".xls": old_office.sheet([(0, 0, "Pump"), (0, 1, "Lot"), (1, 0, "P-7"), (1, 1, "L-22")]),
         ".png": _saved(lambda target: picture.save(target, "PNG")),
         ".jpg": _saved(lambda target: picture.save(target, "JPEG")),
         ".tiff": _saved(lambda target: picture.save(target, "TIFF")),
-        ".html": b"<html><body><p>The pump is old.</p></body></html>",
-        ".csv": b"Pump,Lot\nP-7,L-22\n",
-        ".md": b"# Pumps\n\nThe pump is *old*.\n",
-        ".txt": b"The pump is old, and stands in Cedar Hall.\n",
+        **PLAIN,
     }
 
 
@@ -119,16 +129,28 @@ def _own(suffix: str, sound: bytes) -> Iterator[tuple[str, bytes]]:
         yield f"entities{suffix}", _with(sound, PACKED[suffix], LAUGHS + b"]><a>&k;</a>")
     elif suffix in PICTURES:
         yield from _pictures(suffix, sound)
-    elif suffix == ".msg":
+    elif suffix in COMPOUND:
         (table,) = struct.unpack_from("<I", sound, 76)  # the sector that says which sector follows which
         at = 512 * (table + 1)
-        yield "loop.msg", sound[:at] + bytes(512) + sound[at + 512 :]
-        yield "sectors.msg", sound[:44] + b"\xff\xff\xff\x00" + sound[48:]
+        yield f"loop{suffix}", sound[:at] + bytes(512) + sound[at + 512 :]
+        yield _old(suffix) or (f"sectors{suffix}", sound[:44] + b"\xff\xff\xff\x00" + sound[48:])
     elif suffix == ".zip":
         yield "bomb.zip", zipped({"a.txt": b" " * BOMB_BYTES})
         yield "nested.zip", _nested(30)
     else:
         yield from ((f"{word}{suffix}", data) for word, data in _plain()[suffix].items())
+
+
+def _old(suffix: str) -> tuple[str, bytes] | None:
+    """What a file of before 2007 says of itself: a text 40,000 times, containers in containers, and two cells at the ends of a sheet."""
+    match suffix:
+        case ".doc":
+            return "pieces.doc", old_office.word("The pump is old.\r" * 300, pieces=40_000)
+        case ".ppt":
+            return "deep.ppt", old_office.slides("The pump is old.", depth=DEEP)
+        case ".xls":
+            return "bomb.xls", old_office.sheet([(0, 0, "Pump"), (65_535, 65_535, "Lot")])
+    return None
 
 
 def _plain() -> dict[str, dict[str, bytes]]:
@@ -140,7 +162,9 @@ def _plain() -> dict[str, dict[str, bytes]]:
         ".json": {"deep": b"[" * DEEP, "keys": b'{"a":' * DEEP + b"1" + b"}" * DEEP},
         ".jsonl": {"deep": b"[" * DEEP, "rows": b"[\n" * DEEP},
         ".html": {"deep": b"<div>" * DEEP + b"x", "comments": b"<!--" * 200_000},
+        ".ndjson": {"deep": b'{"a":' * DEEP, "rows": b"{\n" * DEEP},
         ".csv": {"quote": b'name,what\n"' + b"a,\n" * 300_000, "columns": b"a," * 100_000 + b"\n" + b"1," * 100_000},
+        ".tsv": {"quote": b'name\twhat\n"' + b"a\t\n" * 300_000, "columns": b"a\t" * 100_000 + b"\n" + b"1\t" * 100_000},
         ".md": {"data": b"A" * 1_000_000, "fences": b"```\n" * 200_000 + b"x"},
         ".txt": {"data": b"A" * 1_000_000, "marks": b"e" + "\u0301".encode() * 500_000},
     }

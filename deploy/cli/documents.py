@@ -118,9 +118,9 @@ def _deleted(http: httpx2.Client, url: str, document_id: str) -> dict[str, Any]:
 def facts(view: dict[str, Any]) -> str:
     """What stands below a document's name: its id, how far it is, its size, its labels, and what is to be known of it.
 
-    >>> one = {"document_id": "9246fc2da145765d22bd6da8", "status": "indexed", "bytes": 2503, "labels": ["public"], "source": "laptop:/ward"}
+    >>> one = {"document_id": "9246fc2da145765d22bd6da8", "status": "indexed", "bytes": 2503, "labels": ["public"], "source": "pc:/ward"}
     >>> facts(one | {"reason": "", "next_step": "", "replaces": None, "served": True, "shortfalls": []})
-    '9246fc2da145765d22bd6da8  indexed  2,503 bytes  labels public  from laptop:/ward'
+    '9246fc2da145765d22bd6da8  indexed  2,503 bytes  labels public  from pc:/ward'
     """
     notes = [view["reason"], view["next_step"]] + ["a new version, which waits"] * bool(view["replaces"])
     notes += ["nothing of it is shared while it is parked"] * (view["status"] == "parked" and not view["served"])

@@ -48,7 +48,7 @@ def up(
     extraction: Annotated[str, typer.Option(help="nlp, model, or the share of passages that the model reads, 0 to 1.")] = "nlp",
     summaries: Annotated[str, typer.Option(help="extractive or model.")] = "extractive",
     cloud_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for the cloud.")] = CLOUD_PORT,
-    edge_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for the edges; one that has run keeps a port above it.")] = EDGE_PORT,
+    edge_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for edges that are new.")] = EDGE_PORT,
     runtime: Annotated[str, typer.Option(help="process; netns: with links between (Linux, root); docker: containers.")] = "process",
     clouds: Annotated[
         int, typer.Option(min=1, max=MOST_CLOUDS, help="How many clouds; more than one share a PostgreSQL that is started with them.")
