@@ -1,7 +1,8 @@
 """How well an embedding model finds passages in other languages than English: ``python -m benchmarks.multilingual MODEL …``.
 
-40 invented facts, each as a passage in English, German, French, Spanish and Chinese, and a question in each but English. A question is
-right where its own fact's passage is the nearest of 40. Models are named as ``DGRAG_MODEL_EMBEDDER`` names them.
+40 invented facts, each as a passage and a question in German, French, Spanish, Chinese and English; the English questions are for
+``benchmarks.own_language``. A question is right where its own fact's passage is the nearest of 40. Models are named as
+``DGRAG_MODEL_EMBEDDER`` names them.
 """
 
 from __future__ import annotations
@@ -30,13 +31,13 @@ def first_of_own(questions: FloatArray, passages: FloatArray) -> float:
 async def measured(embedder: Embedder) -> dict[str, Any]:
     """match@1 by language, in the question's own language and in English, and seconds of a passage."""
     facts = [json.loads(line) for line in DATA.read_text(encoding="utf-8").splitlines()]
-    english = await embedder.embed([fact["en"] for fact in facts])
+    english = await embedder.embed([fact["en"]["passage"] for fact in facts])
     found: dict[str, Any] = {"embedder": embedder.fingerprint}
     for language in LANGUAGES:
         questions = await embed_questions(embedder, [fact[language]["question"] for fact in facts])
         own = await embedder.embed([fact[language]["passage"] for fact in facts])
         found[language] = {"own": first_of_own(questions, own), "english": first_of_own(questions, english)}
-    long = [" ".join(fact["en"] for fact in facts[start : start + 8]) for start in range(0, 40, 4)]
+    long = [" ".join(fact["en"]["passage"] for fact in facts[start : start + 8]) for start in range(0, 40, 4)]
     since, cpu = time.perf_counter(), time.process_time()
     await embedder.embed(long)
     seconds, of_cpu = time.perf_counter() - since, time.process_time() - cpu

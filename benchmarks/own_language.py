@@ -126,7 +126,7 @@ def _figures(language: str, found: Sequence[Mapping[str, Any]], said: Sequence[M
 
 def main(
     url: Annotated[str, typer.Option(help="A model server, if it is to answer; `dgrag model serve` starts one.")] = "",
-    languages: Annotated[str, typer.Option(help="With commas between them.")] = ",".join(LANGUAGES),
+    languages: Annotated[str, typer.Option(help="With commas between them.")] = ",".join((*LANGUAGES, "en")),
     work: Annotated[Path, typer.Option(help="Where the indexes and the journal stay.", file_okay=False)] = WORK,
 ) -> None:
     """Ask each site in its language, and print what came of it as one JSON line."""
