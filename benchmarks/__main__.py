@@ -9,7 +9,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
-from typing import Annotated, NoReturn
+from typing import Annotated, Any, NoReturn
 
 import httpx2
 import orjson
@@ -26,6 +26,7 @@ from benchmarks.evidence import DONE, chosen, folder_of, indexes, lacking, made,
 from benchmarks.records import AnswerRow
 from benchmarks.runner import Result, Runner
 from benchmarks.summary import calibrations
+from deploy.lab.no_model import STAND_INS
 from shared.errors import DgragError
 
 INTERRUPTED = 130
@@ -37,15 +38,26 @@ Seed = Annotated[int | None, typer.Option(min=0, help="Of splits, samples and in
 Work = Annotated[Path, typer.Option(help="Where states and journals are kept; a killed run goes on from here.")]
 Out = Annotated[Path, typer.Option(file_okay=False, help="Folder of the result.")]
 Data = Annotated[Path | None, typer.Option(help="Root of the data, instead of the config's.")]
+Model = Annotated[str | None, typer.Option(help="Who writes, instead of the config's: the URL of a server, or a name of the catalogue.")]
+AtOnce = Annotated[int | None, typer.Option(min=1, help="Questions at once; then seconds are no longer those of one question alone.")]
 FIELDS = calibration.Matching.__dataclass_fields__
 WORK, OUT = Path(".dgrag-bench"), Path("benchmarks/results")
 RESULTS_PAGE = Path("docs/results.md")
 
 
 @app.command()
-def run(config: Config, limit: Limit = None, seed: Seed = None, work: Work = WORK, out: Out = OUT, data: Data = None) -> None:
+def run(
+    config: Config,
+    limit: Limit = None,
+    seed: Seed = None,
+    model: Model = None,
+    at_once: AtOnce = None,
+    work: Work = WORK,
+    out: Out = OUT,
+    data: Data = None,
+) -> None:
     """Make a run, or go on with it; then say where the result is."""
-    result = _made(_asked(config, limit, seed, data), work, out)
+    result = _made(_given(load_config(config), limit=limit, seed=seed, data=data, model=model, at_once=at_once), work, out)
     console = Console(width=None if sys.stdout.isatty() else TABLE_WIDTH)
     for table in headline(result.figures):
         console.print(table)
@@ -59,6 +71,8 @@ def run_all(
     listing: Annotated[bool, typer.Option("--list", help="Say what would run, and the hours that it took last time; run nothing.")] = False,
     dry_run: Annotated[bool, typer.Option(help="Say also which indexes are there, and what is lacking; run nothing.")] = False,
     limit: Limit = None,
+    model: Model = None,
+    at_once: AtOnce = None,
     work: Work = WORK,
     out: Out = OUT,
     data: Data = None,
@@ -67,7 +81,7 @@ def run_all(
 
     A killed command goes on where it was, as long as the code is the same.
     """
-    configs = [_given(config, limit, None, data) for config in chosen(only or ())]
+    configs = [_given(config, limit=limit, data=data, model=model, at_once=at_once) for config in chosen(only or ())]
     if listing or dry_run:
         _told(configs, work, out, checks=dry_run)
         return
@@ -121,7 +135,7 @@ def calibrate(
     Of a config it asks questions that `run` with the same seed does not ask; of a result it takes the reported ones.
     """
     if source.suffix == ".toml":
-        source = _made(_asked(source, limit, seed, data).calibrating(), work, out).file
+        source = _made(_given(load_config(source), limit=limit, seed=seed, data=data).calibrating(), work, out).file
     for table in _swept_matching(source):
         typer.echo(table)
     found = list(calibrations([asdict(row) for row in _answers(source.with_suffix(".answers.jsonl"))]))
@@ -170,13 +184,14 @@ def _told(configs: Sequence[RunConfig], work: Path, out: Path, *, checks: bool) 
             typer.echo(f"{config.name}, {split}: its index {'is there' if is_there else 'will be made'}")
 
 
-def _asked(config: Path, limit: int | None, seed: int | None, data: Path | None) -> RunConfig:
-    return _given(load_config(config), limit, seed, data)
-
-
-def _given(asked: RunConfig, limit: int | None, seed: int | None, data: Path | None) -> RunConfig:
-    given = {"limit": limit, "seed": seed, "data": None if data is None else asked.data.model_copy(update={"root": data})}
-    return asked.model_copy(update={name: value for name, value in given.items() if value is not None})
+def _given(asked: RunConfig, *, data: Path | None, model: str | None = None, **said: int | None) -> RunConfig:
+    """The config with what the command says otherwise. ``model`` takes no stand-in's place: that run asks nobody."""
+    given: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+    if data is not None:
+        given["data"] = asked.data.model_copy(update={"root": data})
+    if model is not None and asked.models.generator not in STAND_INS:
+        given["models"] = asked.models.model_copy(update={"generator": model})
+    return asked.model_copy(update=given)
 
 
 def _made(asked: RunConfig, work: Path, out: Path) -> Result:

@@ -26,6 +26,7 @@ Positive = Annotated[int, Field(ge=1)]
 Names = Annotated[tuple[str, ...], AfterValidator(distinct)]
 Numbers = Annotated[tuple[Positive, ...], Field(min_length=1), AfterValidator(distinct)]
 SIZE = "DGRAG_EDGE_SUBGRAPH_ENTITIES"
+Settings = dict[Annotated[str, Field(pattern=r"^DGRAG_(EDGE|CLOUD|MODEL)_[A-Z_]+$")], str]
 
 
 class Part(BaseModel):
@@ -52,6 +53,7 @@ class Measured(Part):
     subgraph_entities: Numbers = (40,)  # the first is the one that answers
     storage: bool = False  # the cloud's bytes against one index of everything
     retrieval: Names = ()  # no language model: "centralized", "local", "federated", "centralized:dense+lexical", …
+    environment: Settings = {}  # of the services on this split, beside the run's
     masked: Names = ()  # entity types whose names every site masks in what leaves
 
     @model_validator(mode="after")
@@ -135,6 +137,7 @@ class RunConfig(Part):
 
     name: Name
     seed: Annotated[int, Field(ge=0)] = 7
+    at_once: Positive = 1  # askings; of more, seconds are no longer those of one question alone
     limit: Annotated[int, Field(ge=0)] = 0  # at most so many askings of each split and scenario, and questions of a split; 0: no limit
     data: DataConfig = DataConfig()
     split: tuple[SplitConfig, ...] = ()
@@ -143,7 +146,7 @@ class RunConfig(Part):
     models: ModelsConfig = ModelsConfig()
     metrics: MetricsConfig = MetricsConfig()
     calibration: bool = False  # not this run's questions are asked, but others of the same splits: see `calibrating`
-    environment: dict[Annotated[str, Field(pattern=r"^DGRAG_(EDGE|CLOUD|MODEL)_[A-Z_]+$")], str] = {}  # settings of all services
+    environment: Settings = {}  # of all services
 
     @model_validator(mode="after")
     def _distinct(self) -> RunConfig:
@@ -157,7 +160,7 @@ class RunConfig(Part):
         for split in self.split:
             for what, own in split.starts:
                 try:
-                    settings_that_start(SAME_FOR_ALL | self.environment | own)
+                    settings_that_start(SAME_FOR_ALL | self.environment | split.environment | own)
                 except ValueError as error:
                     raise ValueError(f"split {split.name!r}, {what}: {error}") from error
         return self

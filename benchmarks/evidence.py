@@ -41,6 +41,8 @@ ORDER = (
     "bigger",
     "erarag",
     "ketrag",
+    "ketrag-model",
+    "model-index",
     "graphrag",
     "graphrag-federated",
     "peers",
@@ -91,9 +93,10 @@ def indexed(config: RunConfig, split: SplitConfig) -> tuple[Any, ...]:
     layout: tuple[Any, ...] = (split.set, split.among, split.client, split.clients) if isinstance(split, FederatedSplit) else split.files
     if isinstance(split, MixedSplit):
         layout = (*layout, split.edges, split.alpha)
-    model = config.models.generator if writes_with_a_model(config.environment) else ""
-    environment = tuple(sorted(config.environment.items()))
-    return (split.name, layout, split.documents, split.subgraph_entities[0], environment, model, config.seed)
+    environment = config.environment | split.environment
+    model = config.models.generator if writes_with_a_model(environment) else ""
+    settings = tuple(sorted(environment.items()))
+    return (split.name, layout, split.documents, split.subgraph_entities[0], settings, model, config.seed)
 
 
 def newest(name: str, out: Path) -> dict[str, Any] | None:

@@ -194,7 +194,7 @@ class Runner:
 
     def _environment(self, work: Work, start: Start) -> Mapping[str, str]:
         shared = sharing(work.data, work.edges, start.shares, work.measured.masked)
-        return {SIZE: str(work.measured.subgraph_entities[0]), **shared, **dict(start.environment)}
+        return {SIZE: str(work.measured.subgraph_entities[0]), **shared, **work.measured.environment, **dict(start.environment)}
 
     async def _state(self, work: Work, start: Start) -> str:
         """The state that a start works on: the indexed one, or a copy; a bare one, unless its graph leads the cloud to it."""
@@ -212,7 +212,7 @@ class Runner:
         if not work.fleet.state(bare).exists():
             self._progress.begin(f"{work.split.name}: a copy without a graph", 1)
             work.fleet.copy(indexed, f"{bare}-draft")
-            await work.fleet.up(f"{bare}-draft", work.edges, {"DGRAG_EDGE_STRATEGY": "naive"})
+            await work.fleet.up(f"{bare}-draft", work.edges, {**work.measured.environment, "DGRAG_EDGE_STRATEGY": "naive"})
             await work.fleet.down()
             work.fleet.state(f"{bare}-draft").rename(work.fleet.state(bare))
         return bare

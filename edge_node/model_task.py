@@ -5,12 +5,14 @@ KET-RAG's ``CoreReader`` asks through ``ModelExtractor``, whose replies are glea
 
 from __future__ import annotations
 
+import asyncio
 import logging
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from edge_node.records import CachedGenerator, Cost, Progress
-from shared.errors import ModelReplyError
+from shared.errors import ModelError, ModelReplyError
 from shared.ports import Prompt, Reply
 from shared.text.fence import Fence
 
@@ -64,13 +66,27 @@ class ModelTask:
         return reply, Cost(1, reply.tokens_in, reply.tokens_out)
 
 
-async def each(stage: str, items: Sequence[Item], work: Callable[[Item], Awaitable[Cost]], progress: Progress) -> Cost:
-    """Do the work item by item, and return what all of it cost. Raises ModelError; what was committed stays."""
-    cost = Cost()
-    for done, item in enumerate(items):
-        progress(stage, done, len(items))
-        cost += await work(item)
-    return cost
+async def each(stage: str, items: Sequence[Item], work: Callable[[Item], Awaitable[Cost]], progress: Progress, *, at_once: int) -> Cost:
+    """Do the work on ``at_once`` items at a time, and return what all of it cost.
+
+    Raises ModelError when what was begun beside the item that failed has ended; what was committed stays.
+    """
+    waiting, costs = deque(items), list[Cost]()
+
+    async def one_after_another() -> None:
+        while waiting:
+            item = waiting.popleft()
+            progress(stage, len(costs), len(items))
+            try:
+                costs.append(await work(item))
+            except ModelError:
+                waiting.clear()
+                raise
+
+    ended = await asyncio.gather(*(one_after_another() for _ in range(at_once)), return_exceptions=True)
+    if errors := [error for error in ended if error is not None]:
+        raise errors[0]
+    return sum(costs, Cost())
 
 
 def lines_of(reply: Reply | None, prompt: Prompt, fence: Fence) -> str:

@@ -179,6 +179,12 @@ class GenerationSettings(Section):
 
     seed: int = 7
     model_deadline_s: Annotated[float, Field(gt=0)] = 300.0  # of one call that writes for the store
+    model_calls: Annotated[int, Field(ge=1, le=64)] = 2  # of those at once while a document is read; idle work makes half, beside questions
+
+    @property
+    def idle_calls(self) -> int:
+        """Calls at once that idle work makes."""
+        return max(1, self.model_calls // 2)
 
 
 class IndexingSettings(GenerationSettings):

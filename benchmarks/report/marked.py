@@ -9,6 +9,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.report import chapter, load
 from benchmarks.report.page import stem
 from benchmarks.report.tables import Cell, Column, Row, Table, interval, number
+from deploy.cluster.launch import is_url
 from deploy.evaluation.intervals import Estimate
 
 END = "<!-- until here -->"
@@ -51,10 +52,12 @@ def provenance(run: Row) -> str:
     seen = "with changes that no commit has" if run.get("dirty") else "as committed"
     machine = run.get("machine", {})
     size = f", at most {run['limit']} questions of each kind" if run.get("limit") else ""
-    return (
-        f"`python -m benchmarks run benchmarks/configs/{run['name']}.toml`{size}, commit {run['commit'][:COMMIT_CHARS]} {seen}, "
-        f"{run['started'][:10]}, {machine.get('cores', '?')} cores ({machine.get('cpu', 'unknown')})."
-    )
+    generator, at_once = run["models"]["generator"], run["config"].get("at_once", 1)
+    given = f" --model {generator}" if is_url(generator) else ""
+    together = f", {at_once} questions at once" if at_once > 1 else ""
+    words = f"`python -m benchmarks run benchmarks/configs/{run['name']}.toml{given}`{size}{together}"
+    where = f"{machine.get('cores', '?')} cores ({machine.get('cpu', 'unknown')})"
+    return f"{words}, commit {run['commit'][:COMMIT_CHARS]} {seen}, {run['started'][:10]}, {where}."
 
 
 def as_markdown(table: Table) -> str:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, replace
+from itertools import count
 
 from benchmarks.cluster import Cluster
 from benchmarks.records import Asking
@@ -13,13 +16,15 @@ from benchmarks.systems import Asker, System
 
 
 def answers(work: Work, system: System, askings: Sequence[Asking]) -> Task:
-    """Ask what has not been asked, one question at a time: nobody waits for another's tokens."""
+    """Ask what has not been asked, ``at_once`` of the run at a time; one by one nobody waits for another's tokens."""
     left = [asking for asking in askings if not work.journal.done("answers", _key(work, system, asking))]
 
     async def make(cluster: Cluster) -> None:
         asker = Asker(system, work.split.name, cluster.edges, work.http)
         chars = sum(document.chars for document in work.corpus.documents())
-        for done, asking in enumerate(left, start=1):
+        waiting, done = deque(left), count(1)
+
+        async def ask(asking: Asking) -> None:
             key = _key(work, system, asking)
             row = replace(await asker.answer(asking), tries=work.journal.tries("answers", key) + 1, code=work.code)
             if row.overview:
@@ -28,7 +33,15 @@ def answers(work: Work, system: System, askings: Sequence[Asking]) -> Task:
             if row.error:
                 work.progress.say(f"{system.name}, {asking.edge}, {asking.question.question_id}: {row.error} ({tried(row.tries)})")
             work.journal.add("answers", key, asdict(row))
-            work.progress.at(done)
+
+        async def one_after_another() -> None:
+            while waiting:
+                await ask(waiting.popleft())
+                work.progress.at(next(done))
+
+        async with asyncio.TaskGroup() as tasks:
+            for _ in range(work.config.at_once):
+                tasks.create_task(one_after_another())
 
     return Task(system.start, f"{work.split.name}: {system.name}", len(left), make)
 

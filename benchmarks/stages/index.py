@@ -28,12 +28,13 @@ MARK = "indexed.json"  # in a state's folder: it is whole, and this is what it t
 
 def state_name(config: RunConfig, measured: SplitConfig, corpus: Corpus, split: Split, *, written_by: str) -> str:
     """Names an indexed state by all that it depends on; ``written_by``: the code."""
+    environment = config.environment | measured.environment
     made_of = {
         "documents": split.documents,
         "contents": contents(corpus),
         "entities": measured.subgraph_entities[0],
-        "environment": config.environment,
-        "model": config.models.generator if writes_with_a_model(config.environment) else "",
+        "environment": environment,
+        "model": config.models.generator if writes_with_a_model(environment) else "",
         "written by": written_by,
     }
     return f"{measured.name}-{digest(made_of)}"
@@ -45,8 +46,16 @@ def writes_with_a_model(environment: Mapping[str, str]) -> bool:
     >>> writes_with_a_model({}), writes_with_a_model({"DGRAG_EDGE_REPORTS": "model"})
     (False, True)
     """
-    said = {name: environment.get(f"DGRAG_EDGE_{name}", "") for name in ("SUMMARIES", "DESCRIPTIONS", "REPORTS", "EXTRACTION_SHARE")}
-    return "model" in said.values() or float(said["EXTRACTION_SHARE"] or 0) > 0
+    return writes_reports(environment) or writes_when_idle(environment) or float(environment.get("DGRAG_EDGE_EXTRACTION_SHARE", 0)) > 0
+
+
+def writes_when_idle(environment: Mapping[str, str]) -> bool:
+    """Whether the model of an edge with these settings has other work than reports when its documents are indexed.
+
+    >>> writes_when_idle({"DGRAG_EDGE_KET_CORE_READER": "model"}), writes_when_idle({"DGRAG_EDGE_REPORTS": "model"})
+    (True, False)
+    """
+    return any(environment.get(f"DGRAG_EDGE_{name}") == "model" for name in ("SUMMARIES", "DESCRIPTIONS", "KET_CORE_READER", "CLAIMS"))
 
 
 async def index(work: Work, layout: Layout, environment: Mapping[str, str]) -> None:
@@ -116,6 +125,8 @@ async def _indexed(
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)
+    if writes_when_idle({**work.config.environment, **environment}):
+        await idle(work, cluster, "texts that the model writes")
     seconds = time.perf_counter() - started
     reports = await _reports(work, cluster) if looks_at_reports else {}
     told = {edge: Before(await work.fleet.status(url), reports.get(edge, {})) for edge, url in cluster.edges.items()}

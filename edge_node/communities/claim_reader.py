@@ -79,8 +79,11 @@ class ClaimReader:
     What was read stands in the reports of ``reports`` from then on. Where claims are off, nobody is asked, and what was read before goes.
     """
 
-    def __init__(self, tools: Tools, updater: GraphUpdater, reports: CommunityReports, *, is_on: bool, deadline_s: float) -> None:
-        """``deadline_s``: of one call."""
+    def __init__(
+        self, tools: Tools, updater: GraphUpdater, reports: CommunityReports, *, is_on: bool, deadline_s: float, at_once: int
+    ) -> None:
+        """``deadline_s``: of one call, of which there are ``at_once`` at a time."""
+        self._at_once = at_once
         self._task = ModelTask(tools.generator, log, deadline_s=deadline_s)
         self._documents = tools.documents
         self._mentions = tools.graph.mentions
@@ -120,7 +123,7 @@ class ClaimReader:
             return cost
 
         try:
-            return await each("read claims", chosen, read, progress)
+            return await each("read claims", chosen, read, progress, at_once=self._at_once)
         finally:
             await self._reports.tell(await asyncio.to_thread(self._store.all))
 

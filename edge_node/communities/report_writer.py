@@ -168,7 +168,7 @@ class ReportWriter:
     async def write(self, progress: Progress, *, most: int) -> Cost:
         """Write up to ``most`` reports, the lowest level first. Raises ModelError; what was written is kept."""
         drafts = await self._reports.unwritten(most) if most > 0 and self.stale else []
-        return await each("write reports", drafts, self._write, progress)
+        return await each("write reports", drafts, self._write, progress, at_once=self._settings.idle_calls)
 
     async def _write(self, draft: ReportDraft) -> Cost:
         report, cost = await self._written(draft)

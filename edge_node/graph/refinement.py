@@ -14,12 +14,12 @@ from edge_node.graph.summaries import described, description_prompt, summarised,
 from edge_node.graph.tools import Tools
 from edge_node.graph.update import GraphUpdater, facts_of, summary_hash
 from edge_node.graph.view import pair_of
-from edge_node.model_task import ModelTask
+from edge_node.model_task import ModelTask, each
 from edge_node.records import Cost, Progress
 from edge_node.settings import GraphSettings
 
 log = logging.getLogger("dgrag.edge.refine")
-AT_ONCE = 8  # texts in one go: a new document must not wait longer (performance goal F4)
+IN_ONE_GO = 8  # texts of each call at once: a new document must not wait longer (performance goal F4)
 
 
 class SummaryRefiner:
@@ -38,26 +38,23 @@ class SummaryRefiner:
         summaries = await self._stale_summaries()
         self.stale = len(summaries) + len(self._updater.wanted_descriptions)
 
-    async def refine(self, progress: Progress) -> Cost:
-        """Write up to AT_ONCE texts: descriptions first, as summaries rest on them. Raises ModelError; what was written is kept."""
-        descriptions = list(self._updater.wanted_descriptions.items())[:AT_ONCE]
-        summaries = (await self._stale_summaries())[: AT_ONCE - len(descriptions)]
-        cost, total = Cost(), len(descriptions) + len(summaries)
-        for done, (key, wanted) in enumerate(descriptions):
-            progress("shorten descriptions", done, total)
-            cost += await self._describe(key, wanted)
+    async def refine(self, progress: Progress, *, most: int) -> Cost:
+        """Write up to ``most`` texts: descriptions first, as summaries rest on them. Raises ModelError; what was written is kept."""
+        calls = self._settings.idle_calls
+        descriptions = list(self._updater.wanted_descriptions.items())[:most]
+        summaries = (await self._stale_summaries())[: most - len(descriptions)]
+        cost = await each("shorten descriptions", descriptions, self._describe, progress, at_once=calls)
         if descriptions:
             await self._updater.settle(progress)
-        for done, subgraph_id in enumerate(summaries, start=len(descriptions)):
-            progress("write summaries", done, total)
-            cost += await self._summarise(subgraph_id)
+        cost += await each("write summaries", summaries, self._summarise, progress, at_once=calls)
         await self.count()
         return cost
 
     async def _stale_summaries(self) -> list[str]:
         return await asyncio.to_thread(self._store.stale_ids) if self._settings.summaries == "model" else []
 
-    async def _describe(self, key: str, wanted: str) -> Cost:
+    async def _describe(self, missing: tuple[str, str]) -> Cost:
+        key, wanted = missing
         name = _name_of(key, self._updater.view.graph)
         texts = await asyncio.to_thread(self._updater.descriptions_of, key)
         if not name or descriptions_hash(texts) != wanted:

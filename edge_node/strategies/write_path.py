@@ -18,7 +18,7 @@ from edge_node.extraction.model_extraction import ModelExtractor
 from edge_node.extraction.nlp import SpacyExtractor
 from edge_node.extraction.titles import title_mentions
 from edge_node.graph.passages import ChunkDraft, Passages
-from edge_node.graph.refinement import AT_ONCE, SummaryRefiner
+from edge_node.graph.refinement import IN_ONE_GO, SummaryRefiner
 from edge_node.graph.tools import Tools
 from edge_node.graph.update import GraphUpdater
 from edge_node.graph.view import View
@@ -36,6 +36,7 @@ class WritePath:
     def __init__(self, tools: Tools, settings: EdgeSettings, needs: Needs, extractor: Extracts | None = None) -> None:
         self._tools = tools
         self.needs = needs
+        self._idle_calls = settings.idle_calls
         self.tagger = SpacyExtractor(
             with_facts=needs.facts, processes=settings.workers, usual=lambda: usual_language(tools.documents.database)
         )
@@ -44,13 +45,15 @@ class WritePath:
         model = ModelExtractor(
             tools.generator, self.tagger, form=settings.extraction_form, gleanings=settings.gleanings, deadline_s=settings.model_deadline_s
         )
-        self.extractor = extractor or Extractor(self.tagger, model, settings.model_share, tools.retries)
+        self.extractor = extractor or Extractor(self.tagger, model, settings.model_share, tools.retries, parallel=settings.model_calls)
         kinds: dict[GraphKind, bool] = {"entity": needs.entity_vectors, "relation": needs.relation_vectors}
         self.updater = GraphUpdater(tools, settings, [kind for kind, is_read in kinds.items() if is_read])
         self._refiner = SummaryRefiner(tools, self.updater, settings)
         self.reports = CommunityReports(tools, self.updater, self.passages, settings, with_graph=needs.graph)
         with_claims = needs.graph and settings.claims == "model" and not self.reports.is_off
-        self._claims = ClaimReader(tools, self.updater, self.reports, is_on=with_claims, deadline_s=settings.model_deadline_s)
+        self._claims = ClaimReader(
+            tools, self.updater, self.reports, is_on=with_claims, deadline_s=settings.model_deadline_s, at_once=settings.idle_calls
+        )
         self.memories = Memories(tools, settings, grouped=needs.hyperedges, processes=settings.workers)
         self._report_writer = ReportWriter(tools, self.reports, settings)
 
@@ -128,9 +131,10 @@ class WritePath:
         """② Let the model write descriptions and summaries, then read claims, then write reports, a few in all. Raises ModelError."""
         if not self.needs.graph:
             return Cost()
-        cost = await self._refiner.refine(progress)
-        cost += await self._claims.read(progress, most=AT_ONCE - cost.calls)
-        return cost + await self._report_writer.write(progress, most=AT_ONCE - cost.calls)
+        most = IN_ONE_GO * self._idle_calls
+        cost = await self._refiner.refine(progress, most=most)
+        cost += await self._claims.read(progress, most=most - cost.calls)
+        return cost + await self._report_writer.write(progress, most=most - cost.calls)
 
     @property
     def stale(self) -> int:

@@ -33,6 +33,7 @@ class Services:
         self.stale = []  # of the next looks at an edge's status; then nothing is
         self.settings = {}  # of what runs
         self.answers = itertools.repeat("In January.")
+        self.together = None  # a barrier: so many questions must be here before one is answered
 
     def said(self, path, body):
         self.asked.append((path, body))
@@ -56,6 +57,8 @@ class Services:
                 "edges": sites,
                 "coverage": "harbour (2 of 5 reports)",
             }
+        if self.together:
+            self.together.wait(timeout=30)
         return ANSWER | {"answer": next(self.answers), "gate": self.gate}
 
     def opened(self, path):

@@ -1,5 +1,6 @@
 import json
 import sys
+import threading
 from collections import Counter
 from pathlib import Path
 
@@ -112,6 +113,25 @@ def test_questions_within_and_out_of_domain_are_the_same_ones(tmp_path, data, se
     Runner(config(data, within=1, out=1, systems=["dgrag"]), tmp_path / "work", Quiet()).run(tmp_path / "out")
     asked = Counter(body["question"] for path, body in services.asked if path.endswith("/v1/query"))
     assert sorted(asked.values()) == [2, 2]
+
+
+def test_several_questions_are_asked_at_once_where_a_run_says_so(tmp_path, data, services):
+    services.together = threading.Barrier(4)  # breaks, and with it the answers, where fewer are asked at once
+    asked = config(data, within=2, systems=["dgrag"]).model_copy(update={"at_once": 4})
+    figures = Runner(asked, tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    assert [(row["asked"], row["errors"]) for row in figures["systems"] if row["scenario"] == "within"] == [(4, 0)]
+
+
+def test_a_splits_own_settings_are_in_its_index_and_every_start_and_name_another_state(tmp_path, data, services):
+    own = {"DGRAG_EDGE_SUMMARIES": "model"}
+    plain = config(data, routing=True).split[0]
+    both = plain.model_copy(update={"name": "written", "environment": own})
+    asked = config(data, routing=True).model_copy(update={"split": (plain, both)})
+    Runner(asked, tmp_path / "work", Quiet()).run(tmp_path / "out")
+    assert {name.partition("-")[0]: environment.get("DGRAG_EDGE_SUMMARIES") for name, environment in services.starts} == {
+        "domain": None,
+        "written": "model",
+    }
 
 
 def test_systems_with_equal_settings_share_a_start_and_a_copy_keeps_the_index_whole(tmp_path, data, services):

@@ -1,5 +1,6 @@
 """Work for the model in idle time: what fails is one item's failure, or everybody's."""
 
+import asyncio
 import logging
 
 import pytest
@@ -64,10 +65,29 @@ async def test_a_model_that_is_away_ends_the_work_and_what_was_done_stays():
         done.append(item)
         return Cost(1, 2, 3)
 
-    assert await each("read", ["a", "b"], work, lambda *step: shown.append(step)) == Cost(2, 4, 6)
+    assert await each("read", ["a", "b"], work, lambda *step: shown.append(step), at_once=1) == Cost(2, 4, 6)
     with pytest.raises(ModelUnavailable):
-        await each("read", ["a", "c", "d"], work, silent)
+        await each("read", ["a", "c", "d"], work, silent, at_once=1)
     assert (done, shown) == (["a", "b", "a"], [("read", 0, 2), ("read", 1, 2)])
+
+
+async def test_several_items_are_worked_on_at_once_and_what_was_begun_ends_before_the_error():
+    begun, done, both = [], [], asyncio.Event()
+
+    async def work(item):
+        begun.append(item)
+        if len(begun) == 2:
+            both.set()
+        await both.wait()
+        if item == "a":
+            raise ModelUnavailable("away")
+        await asyncio.sleep(0)
+        done.append(item)
+        return Cost(1, 2, 3)
+
+    with pytest.raises(ModelUnavailable):
+        await each("read", ["a", "b", "c"], work, silent, at_once=2)
+    assert (begun, done) == (["a", "b"], ["b"])
 
 
 @pytest.mark.parametrize(

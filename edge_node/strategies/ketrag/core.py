@@ -22,7 +22,7 @@ from edge_node.strategies.ketrag.knn import tie_of
 from shared.records import Chunk
 
 log = logging.getLogger("dgrag.edge.core")
-AT_ONCE = 8  # chunks in one go: a new document must not wait longer (performance goal F4)
+IN_ONE_GO = 8  # chunks of each call at once: a new document must not wait longer (performance goal F4)
 
 ALPHA = 0.15  # of a teleport; the paper does not say, this is PageRank's own
 TOLERANCE = 1e-9
@@ -80,10 +80,11 @@ def _count(keys: Sequence[str], share: float) -> int:
 class CoreReader:
     """Each chunk is asked about once; a reply that is of no use leaves what spaCy found."""
 
-    def __init__(self, tools: Tools, model: ModelExtractor) -> None:
+    def __init__(self, tools: Tools, model: ModelExtractor, *, at_once: int) -> None:
         self._documents = tools.documents
         self._mentions = tools.graph.mentions
         self._model = model
+        self._at_once = at_once
         self.unread: tuple[str, ...] = ()
 
     async def look(self, core: Sequence[str]) -> None:
@@ -93,7 +94,7 @@ class CoreReader:
 
     async def read(self, progress: Progress) -> Cost:
         """Read a few, each committed by itself. Raises ModelTimeout and ModelUnavailable."""
-        chosen = self.unread[:AT_ONCE]
+        chosen = self.unread[: IN_ONE_GO * self._at_once]
         chunks = await asyncio.to_thread(self._documents.chunks, chosen)
 
         async def read(chunk_id: str) -> Cost:
@@ -101,7 +102,7 @@ class CoreReader:
             self.unread = tuple(key for key in self.unread if key != chunk_id)  # another list, where a settle came between
             return cost
 
-        return await each("read the core", chosen, read, progress)
+        return await each("read the core", chosen, read, progress, at_once=self._at_once)
 
     async def _ask(self, chunk: Chunk) -> Cost:
         entities, relations = await asyncio.to_thread(self._mentions.of_chunk, chunk.chunk_id)

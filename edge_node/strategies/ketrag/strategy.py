@@ -38,7 +38,7 @@ class KETRAG(Method):
             gleanings=settings.gleanings,
             deadline_s=settings.model_deadline_s,
         )
-        self._reader = CoreReader(tools, model) if settings.ket_core_reader == "model" else None
+        self._reader = CoreReader(tools, model, at_once=settings.idle_calls) if settings.ket_core_reader == "model" else None
 
     @staticmethod
     def needs(settings: EdgeSettings) -> Needs:
