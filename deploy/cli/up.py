@@ -45,8 +45,10 @@ def up(
     detach: Annotated[bool, typer.Option("--detach", help="Leave the cluster running, and return.")] = False,
     as_json: Json = False,
     model: Annotated[str, typer.Option(help="standard, small, smoke, or the URL of an OpenAI-compatible server.")] = "standard",
-    extraction: Annotated[str, typer.Option(help="nlp, model, or the share of passages that the model reads, 0 to 1.")] = "nlp",
-    summaries: Annotated[str, typer.Option(help="extractive or model.")] = "extractive",
+    extraction: Annotated[
+        str | None, typer.Option(help="nlp (the default), model, or the share of passages that the model reads, 0 to 1.")
+    ] = None,
+    summaries: Annotated[str | None, typer.Option(help="extractive (the default) or model.")] = None,
     cloud_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for the cloud.")] = CLOUD_PORT,
     edge_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for edges that are new.")] = EDGE_PORT,
     runtime: Annotated[str, typer.Option(help="process; netns: with links between (Linux, root); docker: containers.")] = "process",
@@ -60,7 +62,9 @@ def up(
     files = [files_in([path]) for path in paths]
     chosen = ByDocker(directory, _tell) if runtime == "docker" else ByProcess(directory, detached=detach)
     ids = _ids(chosen, edges, [name.strip() for name in names.split(",") if name.strip()], [path.resolve().stem for path in paths])
-    options = EdgeOptions(extraction_share(extraction), _summaries(summaries))
+    options = EdgeOptions(
+        None if extraction is None else extraction_share(extraction), None if summaries is None else _summaries(summaries)
+    )
     places = _places(directory, runtime, link)
     if clouds > 1 and runtime != "process":
         raise ClusterError(f"--clouds {clouds} is for --runtime process", next_step="with containers: docker compose --profile scale up")

@@ -44,14 +44,19 @@ class ModelEndpoint:
 
 @dataclass(frozen=True, slots=True)
 class EdgeOptions:
-    """What ``dgrag up`` lets a user choose for all edges."""
+    """What ``dgrag up`` lets a user choose for all edges; None: as the surroundings say, else an edge's default."""
 
-    extraction_share: float = 0.0  # β of KET-RAG §4: share of chunks that the model extracts
-    summaries: Summaries = "extractive"
+    extraction_share: float | None = None  # β of KET-RAG §4: share of chunks that the model extracts
+    summaries: Summaries | None = None
 
     def environment(self) -> dict[str, str]:
-        """Settings of an edge that say so."""
-        return {"DGRAG_EDGE_EXTRACTION_SHARE": str(self.extraction_share), "DGRAG_EDGE_SUMMARIES": self.summaries}
+        """Settings of an edge that say so.
+
+        >>> EdgeOptions(0.5).environment()
+        {'DGRAG_EDGE_EXTRACTION_SHARE': '0.5'}
+        """
+        chosen = {"DGRAG_EDGE_EXTRACTION_SHARE": self.extraction_share, "DGRAG_EDGE_SUMMARIES": self.summaries}
+        return {name: str(value) for name, value in chosen.items() if value is not None}
 
 
 def model_service(name: str, weights: str, *, port: int) -> Service:

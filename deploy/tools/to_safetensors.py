@@ -29,6 +29,7 @@ def convert(gguf: Path, folder: Path, dtype: torch.dtype) -> None:
     tensors = {name: tensor.to(dtype).contiguous() for name, tensor in model.state_dict().items() if not (tied and name == SHARED_HEAD)}
     save_file(tensors, folder / "model.safetensors", metadata={"format": "pt"})
     model.config.dtype = dtype
+    model.config.architectures = [type(model).__name__]  # GGUF does not say it, and vLLM would take the model without its head
     model.config.save_pretrained(folder)
     model.generation_config.save_pretrained(folder)
     AutoTokenizer.from_pretrained(**source).save_pretrained(folder)  # nosec B615

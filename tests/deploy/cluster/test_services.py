@@ -27,6 +27,13 @@ def test_the_edge_reads_what_we_give_it(monkeypatch: pytest.MonkeyPatch):
     assert (service.url, service.ready_url) == ("http://127.0.0.1:8101", "http://127.0.0.1:8101/ready")
 
 
+def test_what_nobody_has_chosen_stays_as_the_surroundings_say(monkeypatch: pytest.MonkeyPatch):
+    service = edge_service("ward", MODEL, "http://127.0.0.1:8099", "/state/ward", EdgeOptions(), port=8101)
+    for key, value in {"DGRAG_EDGE_EXTRACTION_SHARE": "1", "DGRAG_EDGE_SUMMARIES": "model", **service.environment}.items():
+        monkeypatch.setenv(key, value)
+    assert (EdgeSettings().extraction_share, EdgeSettings().summaries) == (1.0, "model")
+
+
 def test_the_cloud_gets_its_port_and_the_model():
     service = cloud_service(MODEL, "/state/cloud", port=8099)
     assert service.environment["DGRAG_CLOUD_PORT"] == "8099"
