@@ -22,7 +22,7 @@ from benchmarks.board import Board, headline, plan_table
 from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.config import RunConfig, load_config
 from benchmarks.errors import BenchmarkError
-from benchmarks.evidence import DONE, chosen, folder_of, indexes, lacking, made, planned
+from benchmarks.evidence import DONE, Given, chosen, folder_of, indexes, lacking, made, planned
 from benchmarks.records import AnswerRow
 from benchmarks.runner import Result, Runner
 from benchmarks.summary import calibrations
@@ -85,8 +85,9 @@ def run_all(
     if listing or dry_run:
         _told(configs, work, out, checks=dry_run)
         return
-    folder = folder_of(out, datetime.now(UTC), limit=limit or 0)
-    record = made(configs, folder, lambda config: _made(config, work, folder), limit=limit or 0, now=partial(datetime.now, UTC))
+    given = Given(limit or 0, model or "", at_once or 1)
+    folder = folder_of(out, datetime.now(UTC), given)
+    record = made(configs, folder, lambda config: _made(config, work, folder), given, now=partial(datetime.now, UTC))
     for name, outcome in record["runs"].items():
         typer.echo(f"{name}: {outcome}")
     typer.echo(f"results: {folder}\nnext: python -m benchmarks tables {folder}")

@@ -27,6 +27,7 @@ Names = Annotated[tuple[str, ...], AfterValidator(distinct)]
 Numbers = Annotated[tuple[Positive, ...], Field(min_length=1), AfterValidator(distinct)]
 SIZE = "DGRAG_EDGE_SUBGRAPH_ENTITIES"
 Settings = dict[Annotated[str, Field(pattern=r"^DGRAG_(EDGE|CLOUD|MODEL)_[A-Z_]+$")], str]
+SplitSettings = dict[Annotated[str, Field(pattern=r"^DGRAG_(EDGE|CLOUD)_[A-Z_]+$")], str]  # a run has one set of models
 
 
 class Part(BaseModel):
@@ -53,7 +54,7 @@ class Measured(Part):
     subgraph_entities: Numbers = (40,)  # the first is the one that answers
     storage: bool = False  # the cloud's bytes against one index of everything
     retrieval: Names = ()  # no language model: "centralized", "local", "federated", "centralized:dense+lexical", …
-    environment: Settings = {}  # of the services on this split, beside the run's
+    environment: SplitSettings = {}  # of the services on this split, beside the run's
     masked: Names = ()  # entity types whose names every site masks in what leaves
 
     @model_validator(mode="after")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from importlib import metadata
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import httpx2
 import orjson
@@ -62,6 +62,14 @@ class Plan:
     shares: str
     hours: float | None  # None: it was never run
     limit: int  # of that last run; 0: none
+
+
+class Given(NamedTuple):
+    """What a command said that makes other evidence: all of one folder was made with the same."""
+
+    limit: int = 0  # 0: none
+    model: str = ""  # a server's URL or a name; empty: as the configurations say
+    at_once: int = 1  # questions
 
 
 def chosen(only: Sequence[str]) -> list[RunConfig]:
@@ -128,9 +136,9 @@ def indexes(config: RunConfig, work: Path) -> Iterator[tuple[str, bool]]:
         yield split.name, any((work / "clusters").glob(f"{name}*/{MARK}"))
 
 
-def folder_of(out: Path, today: datetime, *, limit: int) -> Path:
-    """The folder to write: the newest that this code has begun with this limit and not ended, else a new one named by day and commit."""
-    here = {"answering": answering_code(peers=True), "limit": limit, "ended": ""}
+def folder_of(out: Path, today: datetime, given: Given) -> Path:
+    """The folder to write: the newest that this code has begun as ``given`` and not ended, else a new one named by day and commit."""
+    here = {"answering": answering_code(peers=True), "ended": "", **given._asdict()}
     for record in sorted(out.glob(f"*/{RECORD}"), reverse=True):
         if here.items() <= orjson.loads(record.read_bytes()).items():
             return record.parent
@@ -140,14 +148,14 @@ def folder_of(out: Path, today: datetime, *, limit: int) -> Path:
 
 
 def made(
-    configs: Sequence[RunConfig], folder: Path, run: Callable[[RunConfig], Any], *, limit: int, now: Callable[[], datetime]
+    configs: Sequence[RunConfig], folder: Path, run: Callable[[RunConfig], Any], given: Given, *, now: Callable[[], datetime]
 ) -> dict[str, Any]:
     """Run what the folder lacks, and note each end at once. One that fails is noted with its reason, and the next one begins.
 
     Returns the record, which has ended when all of the evidence is there. ``run`` writes NAME.json into the folder.
     """
     file = folder / RECORD
-    record = orjson.loads(file.read_bytes()) if file.exists() else begun(now(), limit=limit)
+    record = orjson.loads(file.read_bytes()) if file.exists() else begun(now(), given)
     for config in configs:
         if record["runs"].get(config.name) != DONE:
             _written(file, record)
@@ -168,13 +176,13 @@ def _outcome(config: RunConfig, run: Callable[[RunConfig], Any]) -> str:
     return DONE
 
 
-def begun(now: datetime, *, limit: int) -> dict[str, Any]:
+def begun(now: datetime, given: Given) -> dict[str, Any]:
     """A new record: code, machine, libraries, the hashes of the models' weights, and nothing run."""
     required = sorted({name for line in metadata.requires("dgrag") or () for name in _REQUIRED.findall(line)[:1]})
     return {
         "started": now.isoformat(timespec="seconds"),
         "ended": "",
-        "limit": limit,
+        **given._asdict(),
         "code": code(),
         "answering": answering_code(peers=True),
         "machine": machine(),

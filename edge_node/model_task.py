@@ -12,7 +12,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from typing import TypeVar
 
 from edge_node.records import CachedGenerator, Cost, Progress
-from shared.errors import ModelError, ModelReplyError
+from shared.errors import ModelReplyError
 from shared.ports import Prompt, Reply
 from shared.text.fence import Fence
 
@@ -69,7 +69,7 @@ class ModelTask:
 async def each(stage: str, items: Sequence[Item], work: Callable[[Item], Awaitable[Cost]], progress: Progress, *, at_once: int) -> Cost:
     """Do the work on ``at_once`` items at a time, and return what all of it cost.
 
-    Raises ModelError when what was begun beside the item that failed has ended; what was committed stays.
+    Raises ModelError, as any other error, when what was begun beside the item that failed has ended; what was committed stays.
     """
     waiting, costs = deque(items), list[Cost]()
 
@@ -79,7 +79,7 @@ async def each(stage: str, items: Sequence[Item], work: Callable[[Item], Awaitab
             progress(stage, len(costs), len(items))
             try:
                 costs.append(await work(item))
-            except ModelError:
+            except BaseException:  # whatever it is: nobody begins another item
                 waiting.clear()
                 raise
 

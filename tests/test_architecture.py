@@ -105,7 +105,6 @@ BORDER = [
     "benchmarks/sharing.py",
     "benchmarks/single_facts.py",
     "benchmarks/stages/__init__.py",
-    "benchmarks/stages/answers.py",
     "benchmarks/stages/idle.py",
     "benchmarks/stages/index.py",
     "benchmarks/stages/opening.py",

@@ -54,8 +54,8 @@ def provenance(run: Row) -> str:
     size = f", at most {run['limit']} questions of each kind" if run.get("limit") else ""
     generator, at_once = run["models"]["generator"], run["config"].get("at_once", 1)
     given = f" --model {generator}" if is_url(generator) else ""
-    together = f", {at_once} questions at once" if at_once > 1 else ""
-    words = f"`python -m benchmarks run benchmarks/configs/{run['name']}.toml{given}`{size}{together}"
+    together = f" --at-once {at_once}" if at_once > 1 else ""
+    words = f"`python -m benchmarks run benchmarks/configs/{run['name']}.toml{given}{together}`{size}"
     where = f"{machine.get('cores', '?')} cores ({machine.get('cpu', 'unknown')})"
     return f"{words}, commit {run['commit'][:COMMIT_CHARS]} {seen}, {run['started'][:10]}, {where}."
 

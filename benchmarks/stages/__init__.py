@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import httpx2
 
@@ -76,6 +77,16 @@ class Task:
     what: str
     units: int
     make: Callable[[Cluster], Awaitable[None]]
+
+
+async def together(works: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Do works side by side. Raises the first one's error as it is, when the others are cancelled."""
+    try:
+        async with asyncio.TaskGroup() as tasks:
+            for work in works:
+                tasks.create_task(work)
+    except ExceptionGroup as failed:
+        raise failed.exceptions[0] from failed
 
 
 def tried(tries: int) -> str:

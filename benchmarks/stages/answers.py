@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict, replace
@@ -10,7 +9,7 @@ from itertools import count
 
 from benchmarks.cluster import Cluster
 from benchmarks.records import Asking
-from benchmarks.stages import Task, Work, tried
+from benchmarks.stages import Task, Work, together, tried
 from benchmarks.stages.opening import opened
 from benchmarks.systems import Asker, System
 
@@ -39,9 +38,7 @@ def answers(work: Work, system: System, askings: Sequence[Asking]) -> Task:
                 await ask(waiting.popleft())
                 work.progress.at(next(done))
 
-        async with asyncio.TaskGroup() as tasks:
-            for _ in range(work.config.at_once):
-                tasks.create_task(one_after_another())
+        await together(one_after_another() for _ in range(work.config.at_once))
 
     return Task(system.start, f"{work.split.name}: {system.name}", len(left), make)
 

@@ -16,7 +16,7 @@ from benchmarks.config import RunConfig, SplitConfig, digest
 from benchmarks.datasets.corpus import Corpus, contents
 from benchmarks.machine import code
 from benchmarks.records import Split
-from benchmarks.stages import Work
+from benchmarks.stages import Work, together
 from benchmarks.stages.idle import idle
 from benchmarks.stages.reports import PLAIN, Before, Levels, reports_of, writes_reports, written
 from benchmarks.systems import CENTRAL, Layout
@@ -46,7 +46,7 @@ def writes_with_a_model(environment: Mapping[str, str]) -> bool:
     >>> writes_with_a_model({}), writes_with_a_model({"DGRAG_EDGE_REPORTS": "model"})
     (False, True)
     """
-    return writes_reports(environment) or writes_when_idle(environment) or float(environment.get("DGRAG_EDGE_EXTRACTION_SHARE", 0)) > 0
+    return writes_reports(environment) or writes_when_idle(environment) or float(environment.get("DGRAG_EDGE_EXTRACTION_SHARE") or 0) > 0
 
 
 def writes_when_idle(environment: Mapping[str, str]) -> bool:
@@ -117,11 +117,7 @@ async def _indexed(
     work.progress.begin(f"{work.split.name}: index {layout}", total)
     watching = asyncio.create_task(_watch(work, cluster))
     try:
-        async with asyncio.TaskGroup() as group:
-            for edge in edges:
-                group.create_task(work.fleet.add(edge, work.data / f"{edge}.jsonl"))
-    except ExceptionGroup as failed:
-        raise failed.exceptions[0] from failed
+        await together(work.fleet.add(edge, work.data / f"{edge}.jsonl") for edge in edges)
     finally:
         watching.cancel()
         await asyncio.gather(watching, return_exceptions=True)

@@ -8,7 +8,7 @@ import pytest
 from benchmarks import evidence
 from benchmarks.__main__ import main
 from benchmarks.errors import BenchmarkError
-from benchmarks.evidence import CONFIGS, DONE, ORDER, RECORD, chosen, folder_of, indexed, made, planned
+from benchmarks.evidence import CONFIGS, DONE, ORDER, RECORD, Given, chosen, folder_of, indexed, made, planned
 
 TODAY = datetime(2026, 11, 26, tzinfo=UTC)
 
@@ -36,20 +36,20 @@ def test_a_killed_command_runs_what_is_left_in_the_same_folder(tmp_path):
             raise KeyboardInterrupt
         ran.append(config.name)
 
-    folder = folder_of(tmp_path, TODAY, limit=1)
+    folder = folder_of(tmp_path, TODAY, Given(1))
     with pytest.raises(KeyboardInterrupt):
-        made(configs, folder, killed_at_tiny, limit=1, now=now)
-    assert folder_of(tmp_path, TODAY, limit=1) == folder
-    made(configs, folder, lambda config: ran.append(config.name), limit=1, now=now)
+        made(configs, folder, killed_at_tiny, Given(1), now=now)
+    assert folder_of(tmp_path, TODAY, Given(1)) == folder
+    made(configs, folder, lambda config: ran.append(config.name), Given(1), now=now)
     assert ran == ["masked", "tiny"]
-    assert folder_of(tmp_path, TODAY, limit=0) != folder  # other questions are other evidence
+    assert folder_of(tmp_path, TODAY, Given(0)) != folder  # other questions are other evidence
 
 
 def test_other_code_begins_a_new_folder(tmp_path, monkeypatch):
-    folder = folder_of(tmp_path, TODAY, limit=0)
-    made(chosen(["tiny"]), folder, lambda config: None, limit=0, now=now)
+    folder = folder_of(tmp_path, TODAY, Given(0))
+    made(chosen(["tiny"]), folder, lambda config: None, Given(0), now=now)
     monkeypatch.setattr(evidence, "answering_code", lambda *, peers: "another")
-    assert folder_of(tmp_path, TODAY, limit=0) != folder
+    assert folder_of(tmp_path, TODAY, Given(0)) != folder
 
 
 def test_one_that_fails_is_noted_and_tried_again_and_the_others_run(tmp_path):
@@ -58,11 +58,11 @@ def test_one_that_fails_is_noted_and_tried_again_and_the_others_run(tmp_path):
             raise BenchmarkError("no root", next_step="be root")
 
     configs = chosen(())
-    record = made(configs, tmp_path / "a", run, limit=0, now=now)
+    record = made(configs, tmp_path / "a", run, Given(0), now=now)
     assert record["runs"]["link"] == "failed: no root"
     assert [name for name, outcome in record["runs"].items() if outcome == DONE] == [name for name in ORDER if name != "link"]
     assert not record["ended"]
-    assert made(configs, tmp_path / "a", lambda config: None, limit=0, now=now)["ended"] == "2026-11-26T00:00:00+00:00"
+    assert made(configs, tmp_path / "a", lambda config: None, Given(0), now=now)["ended"] == "2026-11-26T00:00:00+00:00"
     told = json.loads((tmp_path / "a" / RECORD).read_text())
     assert {"cpu", "cores", "memory_gb", "python"} <= told["machine"].keys()
     assert told["models"]["standard"]
