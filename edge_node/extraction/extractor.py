@@ -87,9 +87,15 @@ class Extractor:
         asked = [
             chunk for chunk in chunks if chunk.chunk_id in chosen and chunk.chunk_id in by_chunk.keys() | unread
         ]  # others have no names
-        outcomes = await self._ask_all(asked, by_chunk, progress)
+        outcomes = await self._ask_all(asked, {key: said for key, said in by_chunk.items() if key not in unread}, progress)
         read_by = with_model(found.read_by, outcomes)
-        said = [outcomes[key].extraction if (key := chunk.chunk_id) in outcomes else by_chunk.get(key, _NOTHING) for chunk in chunks]
+        found_too = {key: by_chunk[key] for key in unread & by_chunk.keys()}  # cells of tables, which need no pack
+        said = [
+            _together(found_too.get(key, _NOTHING), outcomes[key].extraction)
+            if (key := chunk.chunk_id) in outcomes
+            else by_chunk.get(key, _NOTHING)
+            for chunk in chunks
+        ]
         return Extracted(
             tuple(mention for extraction in said for mention in extraction.entities),
             tuple(mention for extraction in said for mention in extraction.relations),
@@ -143,6 +149,13 @@ class Extractor:
             tokens_out=first.tokens_out + second.tokens_out,
             calls=first.calls + second.calls,
         )
+
+
+def _together(cells: Extraction, by_model: Extraction) -> Extraction:
+    """What a model says of a chunk, and the cells of its tables that it does not name."""
+    named = {mention.key for mention in by_model.entities}
+    unnamed = tuple(mention for mention in cells.entities if mention.key not in named)
+    return Extraction((*by_model.entities, *unnamed), (*by_model.relations, *cells.relations))
 
 
 def per_chunk(found: Extraction) -> dict[ChunkId, Extraction]:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, islice
 
+from edge_node.extraction.cells import cells_of, stretches
 from edge_node.extraction.facts import MOST_FACTS, Fact
 from edge_node.extraction.few_words import Usual, nowhere
 from edge_node.extraction.language_packs import LanguagePacks
@@ -127,11 +128,13 @@ class SpacyExtractor:
         return Extraction(tuple(entities), tuple(relations), tuple(facts), read_by)
 
     def _read(self, chunks: Sequence[Chunk], read_by: Sequence[ReadBy]) -> Iterator[_Reading]:
-        """In their order; what follows each other in one language is read together."""
-        read = [(one.language, chunk) for chunk, one in zip(chunks, read_by, strict=True) if one.pack]
+        """In their order; what follows each other in one language is read together. Where nobody reads, cells of rows alone are found."""
+        read = [(one.language if one.pack else "", chunk) for chunk, one in zip(chunks, read_by, strict=True)]
         for language, run in groupby(read, key=lambda item: item[0]):
-            texts = [(chunk, chunk.text if language == READ else in_blocks(chunk.text)) for _, chunk in run]
-            passages = [Passage(chunk, text, is_heading) for chunk, said in texts for text, is_heading in passages_of(said)]
+            passages = [passage for _, chunk in run for passage in passages_in(chunk, is_english=language == READ)]
+            if not language:
+                yield from (_Reading(row.chunk, Reading({}, [], {}, []).in_cells(row, {})) for row in passages if row.cells)
+                continue
             batches = [passages[start : start + self.batch_size] for start in range(0, len(passages), self.batch_size)]
             parsed = self._parser.read_all(batches, with_facts=self.with_facts, language=language)
             for batch, readings in zip(batches, parsed, strict=True):
@@ -174,6 +177,16 @@ def in_blocks(text: str) -> str:
     """
     text = _MAIL_HEAD.sub("", text)
     return "\n\n".join(block if _RUNS_ON.search(block) else _SHORT_LINE.sub(r"\g<line>\n\n", block) for block in text.split("\n\n"))
+
+
+def passages_in(chunk: Chunk, *, is_english: bool) -> Iterator[Passage]:
+    """The passages of a chunk: each row of a table with its cells, and what ``passages_of`` makes of the text between them."""
+    for text, is_row, is_cut in stretches(chunk):
+        if is_row:
+            row = " ".join(_ASIDE.sub("", text).split())
+            yield Passage(chunk, row, False, cells_of(row, is_cut=is_cut))
+        else:
+            yield from (Passage(chunk, said, is_heading) for said, is_heading in passages_of(text if is_english else in_blocks(text)))
 
 
 def passages_of(text: str) -> list[tuple[str, bool]]:

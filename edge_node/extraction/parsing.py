@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from edge_node.extraction.cells import Cell, Found, with_cells
 from edge_node.extraction.facts import Fact, find_facts
 from edge_node.extraction.syntax import NameCandidate, Triple, find_candidates, find_triples
 from shared.records import Chunk
@@ -21,11 +22,12 @@ _COLUMN = re.compile(r"(?:^|(?<=[;.] ))[^:;.]{1,40}(?=: )")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A paragraph, list item, heading or table row of a chunk."""
+    """A paragraph, list item, heading or table row of a chunk. ``cells``: of a row."""
 
     chunk: Chunk
     text: str
     is_heading: bool
+    cells: tuple[Cell, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +38,13 @@ class Reading:
     triples: list[Triple]
     sentences: dict[int, str]  # per head token of a candidate
     facts: list[Fact]
+
+    def in_cells(self, passage: Passage, places: Mapping[int, int]) -> Reading:
+        """The reading of a row with its cells as entities, see ``with_cells``; of another passage itself."""
+        if not passage.cells:
+            return self
+        found = with_cells(passage.text, passage.cells, Found(self.candidates, self.triples, self.sentences), places)
+        return Reading(found.candidates, found.triples, found.sentences, self.facts)
 
 
 class Parser:
@@ -66,7 +75,7 @@ class Parser:
         candidates = {root: candidate for root, candidate in found.items() if not any(doc[root].idx in column for column in columns)}
         triples = [] if passage.is_heading else find_triples(doc, candidates, self._lemma)
         facts = find_facts(doc, passage.chunk, candidates, self._lemma) if with_facts and not passage.is_heading else []
-        return Reading(candidates, triples, _sentences(doc, candidates), facts)
+        return Reading(candidates, triples, _sentences(doc, candidates), facts).in_cells(passage, {root: doc[root].idx for root in candidates})
 
     def _lemma(self, token: Token) -> str:
         return str(self._lemmatizer.lemmatize(token)[0]).lower()

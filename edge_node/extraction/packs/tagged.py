@@ -63,11 +63,13 @@ class TaggedReader:
 
     def read(self, passages: Sequence[Passage], *, with_facts: bool) -> list[Reading]:  # noqa: ARG002 - the port's
         """One reading for each passage, in their order."""
-        texts = [_BROKEN.sub("-", passage.text) for passage in passages]
-        return [
-            reading_of(text, self._tagger.sentences(text), heading=passage.is_heading)
-            for text, passage in zip(texts, passages, strict=True)
-        ]
+        return [self._read(passage) for passage in passages]
+
+    def _read(self, passage: Passage) -> Reading:
+        text = passage.text if passage.cells else _BROKEN.sub("-", passage.text)
+        told = self._tagger.sentences(text)
+        places = dict(enumerate(piece.start for sentence in told for piece in sentence.pieces))
+        return reading_of(text, told, heading=passage.is_heading).in_cells(passage, places)
 
     def phrases(self, question: str) -> list[str]:
         """The names and noun phrases of a question, in its order."""

@@ -1,0 +1,225 @@
+"""Rows of tables: a cell that is a name or a code is one entity, whole, in every language, beside what a pack finds (design §5)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+
+from edge_node.extraction.names import REMEMBERED, is_entity, normalise
+from edge_node.extraction.packs.words import WITH_LISTS, words_of_language
+from edge_node.extraction.syntax import CONCEPT, NameCandidate, Triple
+from edge_node.extraction.words import STOP_WORDS
+from shared.records import Chunk
+from shared.text.sentences import NUMBER_WORDS
+
+MOST_WORDS, MOST_CHARS, MOST_UNCASED = 6, 60, 16  # of a name in a cell; characters of one in a script without capitals
+MOST_LABEL_WORDS = 6
+MOST_CELLS = 40  # of a row that are related to its first
+MOST_SAID = 200  # characters of a row that is told whole
+PERSON = "person"
+SEPARATOR = "; "
+
+_PLACE = re.compile(r"(?:.*, )?(?:row|record) \d+")
+_LABEL = re.compile(r"(?:[^:;.]|\.(?! )){1,40}(?=: )")
+_ENDS = (".", "!", "?")
+_INITIALS = re.compile(r"\w\.\w\.$")
+_SAID = re.compile(r"[,:;?!，。！？；：、…\"“”„«»@]|\w{4}\. ")  # lists, sentences and addresses have it, and names do not
+_UNCASED_SAID = re.compile("[的了是不已未需待将被]")  # words of a Chinese statement
+_DATE = re.compile(r"\d{4}-\d\d-\d\d.*|[\d年月日时分秒点周星期上下午一二三四五六七八九十零〇两百千万个元台天%％\s.-]+")
+_QUANTITY = re.compile(
+    r"[\d.,\s]*\d\s?(?:[a-zµ%€$£°]+[²³\d]?(?:/\w+)?|[a-zA-Zµ]?(?:W|V|A|N|L|J|K|Wh|Ah|VA|Hz|Pa|B|Bq|Gy|Sv)|°[CF])(?: .*)?|[\d.,]+ \S+"
+)
+_CODE = re.compile(r"(?:[A-Z]{1,6}[-/]?\d|\d+[-/]?[A-Z])[\w/-]*")
+_PART = re.compile(r"[^\W_]+")
+_LINKS = frozenset(
+    """
+    of the and for at in on upon to de la le les du des del di da do dos van von der den dem die das am im an auf zu zum zur bei und für y e et
+    à al el los las & + - –
+    """.split()  # noqa: SIM905 - a list would be a page long
+)
+_NO_NAMES = frozenset(
+    """
+    yes no true false ok none nil n/a na unknown ja nein keine kein keiner unbekannt oui non aucun aucune inconnu sí si ninguno ninguna да нет
+    是 否 有 无 正常 合格 不合格 q1 q2 q3 q4 kw cw fy
+    """.split()  # noqa: SIM905
+)
+
+_TITLES = frozenset(
+    {"Dr.", "Dr", "Prof.", "Prof", "Mr.", "Mr", "Mrs.", "Mrs", "Ms.", "Ms", "Herr", "Frau", "Ing.", "Dipl.-Ing.", "Sr.", "Sra.", "M.", "Mme"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """Characters [start, end) of a row, below the column ``label``; "": its table names none."""
+
+    start: int
+    end: int
+    label: str
+    is_name: bool
+
+
+def stretches(chunk: Chunk) -> Iterator[tuple[str, bool, bool]]:
+    r"""The text of a chunk in stretches: each row of a table by itself, and what stands between rows; whether it is a row, and cut.
+
+    A line is a row where the place of the chunk says so ("Stock, row 17"), or where it is written as readers write rows.
+
+    >>> from shared.records import ChunkId, DocumentId
+    >>> said = "It rains.\nPump: P-7; Lot: L-22.\nPump: P-9; Lot: L-23.\nIt stops.\n"
+    >>> [(text, is_row) for text, is_row, _ in stretches(Chunk(ChunkId("d:0"), DocumentId("d"), 0, said, 0, len(said), 20))]
+    [('It rains.\n', False), ('Pump: P-7; Lot: L-22.', True), ('Pump: P-9; Lot: L-23.', True), ('It stops.\n', False)]
+    """
+    placed = {max(0, at - chunk.start): at < chunk.start for at, place in chunk.places if _PLACE.fullmatch(place)}
+    other, at = [], 0
+    for line in chunk.text.splitlines(keepends=True):
+        row = line.strip()
+        is_cut = placed.get(at, at == 0 and chunk.start > 0)
+        if row and (at in placed or _is_row(row, is_cut=is_cut)):
+            if other:
+                yield "".join(other), False, False
+            other = []
+            yield row, True, is_cut
+        else:
+            other.append(line)
+        at += len(line)
+    if other:
+        yield "".join(other), False, False
+
+
+def _is_row(line: str, *, is_cut: bool) -> bool:
+    """Whether a line has the form of ``row_sentence``, with two named columns at least; one that is cut begins within a cell."""
+    if SEPARATOR not in line or not line.endswith(_ENDS):
+        return False
+    labels = [match[0] if match and len(match[0].split()) <= MOST_LABEL_WORDS else "" for match in map(_LABEL.match, line.split(SEPARATOR))]
+    return sum(map(bool, labels)) > 1 and (is_cut or bool(labels[0]))
+
+
+def cells_of(row: str, *, is_cut: bool = False) -> tuple[Cell, ...]:
+    """The cells of a row. The first of one that is cut is no name, nor is the last of one without an end: they may be parts of names.
+
+    >>> row = "Pump: Pump P-7; Lot: L-22; Checked: 2024-03-02; Remark: runs again."
+    >>> [(row[cell.start:cell.end], cell.label) for cell in cells_of(row) if cell.is_name]
+    [('Pump P-7', 'Pump'), ('L-22', 'Lot')]
+    """
+    found: list[Cell] = []
+    at, label = 0, ""
+    for piece in row.split(SEPARATOR):
+        match = _LABEL.match(piece)
+        label = match[0].strip() if match else label
+        start, end = at + (len(match[0]) + 2 if match else 0), at + len(piece)
+        is_part = is_cut and at == 0 and match is None
+        if end == len(row):
+            is_part |= not row.endswith(_ENDS)
+            end -= row.endswith(".") and not _INITIALS.search(row)
+        found.append(Cell(start, end, label, not is_part and names_something(row[start:end])))
+        at += len(piece) + len(SEPARATOR)
+    return tuple(found)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def names_something(cell: str) -> bool:
+    """Whether a cell is a name or a code: short, with a capital or a digit where letters have a case, and no date, number or statement.
+
+    >>> [names_something(cell) for cell in ("Pump P-7", "L-22", "Alder & Finch Ltd", "Klinik am Park", "Müller KG", "手术室二号泵")]
+    [True, True, True, True, True, True]
+    >>> cells = ("12.5 kg", "28 Betten", "2 March 2024", "2. März 2024", "Yes", "runs again", "Needs a new battery", "an@b.org", "2024年3月2日", "Q3 2024")
+    >>> [names_something(cell) for cell in cells if names_something(cell)]
+    []
+    """
+    words = cell.split()
+    if not words or len(words) > MOST_WORDS or len(cell) > MOST_CHARS or _SAID.search(cell) or not is_entity(cell):
+        return False
+    if _DATE.fullmatch(cell) or _QUANTITY.fullmatch(cell) or all(map(_says_nothing, words)):
+        return False
+    if cell.lower() == cell.upper():
+        return len(cell) <= MOST_UNCASED and not _UNCASED_SAID.search(cell)
+    if any(map(_CODE.fullmatch, words)):  # "infusion pump P-7", but not "replaced by P-7"
+        return _is_marked(words[-1]) and all(_is_marked(word) or word not in STOP_WORDS for word in words)
+    return all(_is_marked(word) or word in _LINKS for word in words) and _is_marked(words[0]) and _is_marked(words[-1])
+
+
+def _says_nothing(word: str) -> bool:
+    """A number, or one of the words that are no name alone, also several with signs between them: "02-Mar-2024"; a code does."""
+    said, small = _said_anywhere(), word.casefold()
+    if small in said or (_CODE.fullmatch(word) and word.isupper()):
+        return small in said
+    return all(part.isdigit() or (len(part) > 1 and part in said) for part in _PART.findall(small))
+
+
+def _is_marked(word: str) -> bool:
+    """Has a capital, a digit, or a letter of a script without capitals."""
+    return any(sign.isupper() or sign.isdigit() or (sign.isalpha() and sign.lower() == sign.upper()) for sign in word)
+
+
+@cache
+def _said_anywhere() -> frozenset[str]:
+    """Words of times, measures and grammar, of all languages with lists: what is made of nothing else is no name."""
+    lists = [words_of_language(language) for language in sorted(WITH_LISTS)]
+    return STOP_WORDS | NUMBER_WORDS | _NO_NAMES | _LINKS | frozenset().union(*(each.dropped | each.stop for each in lists))
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What is found in a row: candidates by their number, who is related to whom, and by candidate what is said of it."""
+
+    candidates: dict[int, NameCandidate]
+    triples: list[Triple]
+    sentences: dict[int, str]
+
+
+def with_cells(text: str, cells: Sequence[Cell], found: Found, places: Mapping[int, int]) -> Found:
+    """What a pack found in a row, with the cells that are names as entities; numbered anew.
+
+    A cell takes the place of the pieces that were found in it, and the type of the one that is all of it, else of the longest that has
+    one. Persons in it stay, for who masks them. The row's first name is related to its others by the names of their columns; between
+    cells no grammar holds. ``places``: of each found candidate the character that its head begins at.
+
+    >>> row = "Pump: Pump P-7; Lot: L-22."
+    >>> of_pack = Found({2: NameCandidate("p 7", "P-7", "product", "name", 2)}, [], {2: row})
+    >>> found = with_cells(row, cells_of(row), of_pack, {2: 11})
+    >>> [(one.name, one.type) for one in found.candidates.values()], found.triples
+    ([('Pump P-7', 'product'), ('L-22', 'concept')], [Triple(source=0, target=1, phrase='lot')])
+    """
+    kept: list[tuple[NameCandidate, str, int | None]] = []
+    joined: list[Triple] = []
+    within: dict[int, int] = {}  # by the number that a pack gave, the cell
+    first: Cell | None = None
+    for row, cell in enumerate(cells):
+        inside = {number: one for number, one in found.candidates.items() if cell.start <= places[number] < cell.end}
+        within |= dict.fromkeys(inside, row)
+        if cell.is_name:
+            name = _named(text[cell.start : cell.end], inside.values())
+            first = first or cell
+            head = next((number for number, (one, _, old) in enumerate(kept) if old is None), None)
+            if head is not None and cell.label and row < MOST_CELLS and kept[head][0].key != name.key:
+                joined.append(Triple(head, len(kept), cell.label.lower()))
+            kept.append((name, _said_of(text, first, cell), None))
+            inside = {number: one for number, one in inside.items() if one.type == PERSON and one.key != name.key}
+        kept += [(one, found.sentences.get(number, ""), number) for number, one in inside.items()]
+    news = {old: new for new, (_, _, old) in enumerate(kept) if old is not None}
+    own = [one for one in found.triples if {one.source, one.target} <= news.keys() and within[one.source] == within[one.target]]
+    return Found(
+        {new: replace(one, root=new) for new, (one, _, _) in enumerate(kept)},
+        joined + [Triple(news[one.source], news[one.target], one.phrase) for one in own],
+        {new: said for new, (_, said, _) in enumerate(kept)},
+    )
+
+
+def _named(name: str, inside: Collection[NameCandidate]) -> NameCandidate:
+    """The candidate that a cell is; "Dr. Anna Lee" is the Anna Lee whom a pack found in it."""
+    key = normalise(name)
+    for one in inside:
+        if one.key == key or (one.type == PERSON and _TITLES.issuperset(name.replace(one.name, "", 1).split())):
+            return replace(one, name=name if one.key == key else one.name, standing="name")
+    typed = sorted((one for one in inside if one.type not in (CONCEPT, PERSON)), key=lambda one: len(one.name))
+    return NameCandidate(key, name, typed[-1].type if typed else CONCEPT, "name", 0)
+
+
+def _said_of(text: str, first: Cell, cell: Cell) -> str:
+    """The row; of a long one its first name and the cell."""
+    if len(text) <= MOST_SAID:
+        return text
+    said = [f"{one.label}: {text[one.start : one.end]}".removeprefix(": ") for one in ((first, cell) if first != cell else (cell,))]
+    return SEPARATOR.join(said) + "."
