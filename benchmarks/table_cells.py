@@ -107,7 +107,7 @@ def bare(name: str) -> str:
 
 def measured() -> dict[str, Any]:
     """The counts of each language and kind of file."""
-    rng, tokenizer, extractor = random.Random(SEED), build_tokenizer(ModelSettings()), SpacyExtractor()  # noqa: S311 - not a secret
+    rng, tokenizer, extractor = random.Random(SEED), build_tokenizer(ModelSettings()), SpacyExtractor()
     counts: dict[str, Counter[str]] = {}
     for language, number in TABLES.items():
         for rows in (table(language, rng) for _ in range(number)):
@@ -128,7 +128,9 @@ def main() -> None:
         found, there = (sum(each.get(f"{kind}{end}", 0) for each in figures.values() for kind in kinds) for end in (" found", ""))
         return f"{found} of {there}"
 
-    typer.echo(json.dumps({"code": code(), "machine": machine(), "names": share(NAMES), "others": share(OTHERS), "figures": figures}, indent=1))
+    typer.echo(
+        json.dumps({"code": code(), "machine": machine(), "names": share(NAMES), "others": share(OTHERS), "figures": figures}, indent=1)
+    )
 
 
 def _cell(language: str, kind: str, rng: random.Random) -> str:

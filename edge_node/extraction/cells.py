@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from bisect import bisect_right
+from collections import defaultdict
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
+from itertools import accumulate, chain, groupby, pairwise
 
 from edge_node.extraction.names import REMEMBERED, is_entity, normalise
 from edge_node.extraction.packs.words import WITH_LISTS, words_of_language
@@ -35,57 +38,61 @@ _CODE = re.compile(r"(?:[A-Z]{1,6}[-/]?\d|\d+[-/]?[A-Z])[\w/-]*")
 _PART = re.compile(r"[^\W_]+")
 _LINKS = frozenset(
     """
-    of the and for at in on upon to de la le les du des del di da do dos van von der den dem die das am im an auf zu zum zur bei und für y e et
-    à al el los las & + - –
+    of the and de la le les du des del di da do dos van von der den dem die das am im an zum zur und für y e et à
+    al el los las & + - –
     """.split()  # noqa: SIM905 - a list would be a page long
 )
+_ARTICLES = frozenset({"the"})  # of no name but behind another small word: "Bank of the West", not "Check the Pump"
 _NO_NAMES = frozenset(
     """
-    yes no true false ok none nil n/a na unknown ja nein keine kein keiner unbekannt oui non aucun aucune inconnu sí si ninguno ninguna да нет
-    是 否 有 无 正常 合格 不合格 q1 q2 q3 q4 kw cw fy
+    yes no true false ok none nil n/a na unknown ja nein keine kein keiner unbekannt oui non aucun aucune inconnu sí si ninguno ninguna
+    да нет 是 否 有 无 正常 合格 不合格 q1 q2 q3 q4 kw cw fy
     """.split()  # noqa: SIM905
 )
 
-_TITLES = frozenset(
-    {"Dr.", "Dr", "Prof.", "Prof", "Mr.", "Mr", "Mrs.", "Mrs", "Ms.", "Ms", "Herr", "Frau", "Ing.", "Dipl.-Ing.", "Sr.", "Sra.", "M.", "Mme"}
-)
+_TITLES = frozenset("Dr. Dr Prof. Prof Mr. Mr Mrs. Mrs Ms. Ms Herr Frau Ing. Dipl.-Ing. Sr. Sra. M. Mme".split())  # noqa: SIM905
 
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """Characters [start, end) of a row, below the column ``label``; "": its table names none."""
+    """Characters [start, end) of rows, in the row that begins at ``row``, below the column ``label``; "": its table names none."""
 
     start: int
     end: int
+    row: int
     label: str
     is_name: bool
 
 
-def stretches(chunk: Chunk) -> Iterator[tuple[str, bool, bool]]:
-    r"""The text of a chunk in stretches: each row of a table by itself, and what stands between rows; whether it is a row, and cut.
+def stretches(chunk: Chunk, tidied: Callable[[str], str] = str.strip) -> Iterator[tuple[str, tuple[Cell, ...]]]:
+    r"""The text of a chunk in stretches: rows of a table that follow each other, ``tidied``, with their cells, and other text as it is.
 
     A line is a row where the place of the chunk says so ("Stock, row 17"), or where it is written as readers write rows.
 
     >>> from shared.records import ChunkId, DocumentId
     >>> said = "It rains.\nPump: P-7; Lot: L-22.\nPump: P-9; Lot: L-23.\nIt stops.\n"
-    >>> [(text, is_row) for text, is_row, _ in stretches(Chunk(ChunkId("d:0"), DocumentId("d"), 0, said, 0, len(said), 20))]
-    [('It rains.\n', False), ('Pump: P-7; Lot: L-22.', True), ('Pump: P-9; Lot: L-23.', True), ('It stops.\n', False)]
+    >>> [(text, len(cells)) for text, cells in stretches(Chunk(ChunkId("d:0"), DocumentId("d"), 0, said, 0, len(said), 20))]
+    [('It rains.\n', 0), ('Pump: P-7; Lot: L-22. Pump: P-9; Lot: L-23.', 4), ('It stops.\n', 0)]
     """
-    placed = {max(0, at - chunk.start): at < chunk.start for at, place in chunk.places if _PLACE.fullmatch(place)}
-    other, at = [], 0
-    for line in chunk.text.splitlines(keepends=True):
-        row = line.strip()
-        is_cut = placed.get(at, at == 0 and chunk.start > 0)
-        if row and (at in placed or _is_row(row, is_cut=is_cut)):
-            if other:
-                yield "".join(other), False, False
-            other = []
-            yield row, True, is_cut
+    for is_row, run in groupby(_lines(chunk), key=lambda line: line[1]):
+        if is_row:
+            rows = [(tidied(text), is_cut) for text, _, is_cut in run]
+            starts = accumulate((len(row) + 1 for row, _ in rows), initial=0)
+            found = (cells_of(row, at, is_cut=is_cut) for (row, is_cut), at in zip(rows, starts, strict=False))
+            yield " ".join(row for row, _ in rows), tuple(chain.from_iterable(found))
         else:
-            other.append(line)
+            yield "".join(text for text, _, _ in run), ()
+
+
+def _lines(chunk: Chunk) -> Iterator[tuple[str, bool, bool]]:
+    """Each line with its end, whether it is a row, and whether it begins before the chunk does."""
+    placed = {max(0, at - chunk.start): at < chunk.start for at, place in chunk.places if _PLACE.fullmatch(place)}
+    at = 0
+    for line in chunk.text.splitlines(keepends=True):
+        is_cut = placed.get(at, at == 0 and chunk.start > 0)
+        row = line.strip()
+        yield line, bool(row) and (at in placed or _is_row(row, is_cut=is_cut)), is_cut
         at += len(line)
-    if other:
-        yield "".join(other), False, False
 
 
 def _is_row(line: str, *, is_cut: bool) -> bool:
@@ -96,8 +103,10 @@ def _is_row(line: str, *, is_cut: bool) -> bool:
     return sum(map(bool, labels)) > 1 and (is_cut or bool(labels[0]))
 
 
-def cells_of(row: str, *, is_cut: bool = False) -> tuple[Cell, ...]:
-    """The cells of a row. The first of one that is cut is no name, nor is the last of one without an end: they may be parts of names.
+def cells_of(row: str, begin: int = 0, *, is_cut: bool = False) -> tuple[Cell, ...]:
+    """The cells of a row that begins at a character.
+
+    The first of one that is cut is no name, nor is the last of one without an end: they may be parts of names.
 
     >>> row = "Pump: Pump P-7; Lot: L-22; Checked: 2024-03-02; Remark: runs again."
     >>> [(row[cell.start:cell.end], cell.label) for cell in cells_of(row) if cell.is_name]
@@ -113,7 +122,9 @@ def cells_of(row: str, *, is_cut: bool = False) -> tuple[Cell, ...]:
         if end == len(row):
             is_part |= not row.endswith(_ENDS)
             end -= row.endswith(".") and not _INITIALS.search(row)
-        found.append(Cell(start, end, label, not is_part and names_something(row[start:end])))
+        found.append(
+            Cell(begin + start, begin + end, begin, label, not is_part and end - start <= MOST_CHARS and names_something(row[start:end]))
+        )
         at += len(piece) + len(SEPARATOR)
     return tuple(found)
 
@@ -124,12 +135,12 @@ def names_something(cell: str) -> bool:
 
     >>> [names_something(cell) for cell in ("Pump P-7", "L-22", "Alder & Finch Ltd", "Klinik am Park", "Müller KG", "手术室二号泵")]
     [True, True, True, True, True, True]
-    >>> cells = ("12.5 kg", "28 Betten", "2 March 2024", "2. März 2024", "Yes", "runs again", "Needs a new battery", "an@b.org", "2024年3月2日", "Q3 2024")
+    >>> cells = ("12.5 kg", "28 Betten", "2 March 2024", "2. März 2024", "Q3 2024", "Yes", "runs again", "Needs a new fan", "an@b.org")
     >>> [names_something(cell) for cell in cells if names_something(cell)]
     []
     """
     words = cell.split()
-    if not words or len(words) > MOST_WORDS or len(cell) > MOST_CHARS or _SAID.search(cell) or not is_entity(cell):
+    if not words or len(words) > MOST_WORDS or _SAID.search(cell) or not is_entity(cell):
         return False
     if _DATE.fullmatch(cell) or _QUANTITY.fullmatch(cell) or all(map(_says_nothing, words)):
         return False
@@ -137,7 +148,21 @@ def names_something(cell: str) -> bool:
         return len(cell) <= MOST_UNCASED and not _UNCASED_SAID.search(cell)
     if any(map(_CODE.fullmatch, words)):  # "infusion pump P-7", but not "replaced by P-7"
         return _is_marked(words[-1]) and all(_is_marked(word) or word not in STOP_WORDS for word in words)
-    return all(_is_marked(word) or word in _LINKS for word in words) and _is_marked(words[0]) and _is_marked(words[-1])
+    return (len(words) > 1 or _is_plainly_a_name(cell)) and _is_linked(words)
+
+
+def _is_plainly_a_name(word: str) -> bool:
+    """One word that no pack need know: "NATO", "HbA1c"; "Fee" and "Novabell" are told apart by a pack alone."""
+    return any(sign.isupper() or sign.isdigit() for sign in word[1:])
+
+
+def _is_linked(words: Sequence[str]) -> bool:
+    """Whether all words have capitals but small ones between them, none of which stands before a time or a number ("Price of 2024")."""
+    small = [word in _LINKS and not _is_marked(word) for word in words]
+    if small[0] or small[-1] or not all(is_small or _is_marked(word) for is_small, word in zip(small, words, strict=True)):
+        return False
+    behind = [(word, before) for before, word in pairwise(words) if before in _LINKS or word in _ARTICLES]
+    return all(before in _LINKS if word in _ARTICLES else word in _LINKS or not _says_nothing(word) for word, before in behind)
 
 
 def _says_nothing(word: str) -> bool:
@@ -162,7 +187,7 @@ def _said_anywhere() -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """What is found in a row: candidates by their number, who is related to whom, and by candidate what is said of it."""
+    """What is found in rows: candidates by their number, who is related to whom, and by candidate what is said of it."""
 
     candidates: dict[int, NameCandidate]
     triples: list[Triple]
@@ -170,10 +195,10 @@ class Found:
 
 
 def with_cells(text: str, cells: Sequence[Cell], found: Found, places: Mapping[int, int]) -> Found:
-    """What a pack found in a row, with the cells that are names as entities; numbered anew.
+    """What a pack found in rows, with the cells that are names as entities; numbered anew.
 
     A cell takes the place of the pieces that were found in it, and the type of the one that is all of it, else of the longest that has
-    one. Persons in it stay, for who masks them. The row's first name is related to its others by the names of their columns; between
+    one. Persons in it stay, for who masks them. A row's first name is related to its others by the names of their columns; between
     cells no grammar holds. ``places``: of each found candidate the character that its head begins at.
 
     >>> row = "Pump: Pump P-7; Lot: L-22."
@@ -182,29 +207,41 @@ def with_cells(text: str, cells: Sequence[Cell], found: Found, places: Mapping[i
     >>> [(one.name, one.type) for one in found.candidates.values()], found.triples
     ([('Pump P-7', 'product'), ('L-22', 'concept')], [Triple(source=0, target=1, phrase='lot')])
     """
-    kept: list[tuple[NameCandidate, str, int | None]] = []
+    within = _within(cells, places)
+    ends = {cell.row: cell.end for cell in cells}
+    kept: list[tuple[NameCandidate, str]] = []
+    news: dict[int, int] = {}  # by the number that a pack gave
     joined: list[Triple] = []
-    within: dict[int, int] = {}  # by the number that a pack gave, the cell
-    first: Cell | None = None
-    for row, cell in enumerate(cells):
-        inside = {number: one for number, one in found.candidates.items() if cell.start <= places[number] < cell.end}
-        within |= dict.fromkeys(inside, row)
+    first: dict[int, tuple[int, Cell]] = {}  # by row
+    for cell in cells:
+        pieces = {number: found.candidates[number] for number in within.get(cell.start, ())}
         if cell.is_name:
-            name = _named(text[cell.start : cell.end], inside.values())
-            first = first or cell
-            head = next((number for number, (one, _, old) in enumerate(kept) if old is None), None)
-            if head is not None and cell.label and row < MOST_CELLS and kept[head][0].key != name.key:
+            name = _named(text[cell.start : cell.end], pieces.values())
+            head, of_row = first.setdefault(cell.row, (len(kept), cell))
+            if cell.label and len(kept) - head in range(1, MOST_CELLS) and kept[head][0].key != name.key:
                 joined.append(Triple(head, len(kept), cell.label.lower()))
-            kept.append((name, _said_of(text, first, cell), None))
-            inside = {number: one for number, one in inside.items() if one.type == PERSON and one.key != name.key}
-        kept += [(one, found.sentences.get(number, ""), number) for number, one in inside.items()]
-    news = {old: new for new, (_, _, old) in enumerate(kept) if old is not None}
-    own = [one for one in found.triples if {one.source, one.target} <= news.keys() and within[one.source] == within[one.target]]
+            kept.append((name, _said_of(text, of_row, cell, ends[cell.row])))
+            pieces = {number: one for number, one in pieces.items() if one.type == PERSON and one.key != name.key}
+        news |= {number: len(kept) + place for place, number in enumerate(pieces)}
+        kept += [(one, found.sentences.get(number, "")) for number, one in pieces.items()]
+    cell_of = {number: start for start, numbers in within.items() for number in numbers}
+    own = [one for one in found.triples if {one.source, one.target} <= news.keys() and cell_of[one.source] == cell_of[one.target]]
     return Found(
-        {new: replace(one, root=new) for new, (one, _, _) in enumerate(kept)},
+        {new: replace(one, root=new) for new, (one, _) in enumerate(kept)},
         joined + [Triple(news[one.source], news[one.target], one.phrase) for one in own],
-        {new: said for new, (_, said, _) in enumerate(kept)},
+        {new: said for new, (_, said) in enumerate(kept)},
     )
+
+
+def _within(cells: Sequence[Cell], places: Mapping[int, int]) -> dict[int, list[int]]:
+    """By the start of a cell the numbers of the candidates in it; what is in none is of a column's name."""
+    starts = [cell.start for cell in cells]
+    found = defaultdict[int, list[int]](list)
+    for number, place in sorted(places.items()):
+        at = bisect_right(starts, place) - 1
+        if at >= 0 and place < cells[at].end:
+            found[starts[at]].append(number)
+    return found
 
 
 def _named(name: str, inside: Collection[NameCandidate]) -> NameCandidate:
@@ -217,9 +254,9 @@ def _named(name: str, inside: Collection[NameCandidate]) -> NameCandidate:
     return NameCandidate(key, name, typed[-1].type if typed else CONCEPT, "name", 0)
 
 
-def _said_of(text: str, first: Cell, cell: Cell) -> str:
-    """The row; of a long one its first name and the cell."""
-    if len(text) <= MOST_SAID:
-        return text
-    said = [f"{one.label}: {text[one.start : one.end]}".removeprefix(": ") for one in ((first, cell) if first != cell else (cell,))]
+def _said_of(text: str, first: Cell, cell: Cell, end: int) -> str:
+    """The row, which has its last cell's ``end``; of a long one its first name and the cell."""
+    if end - cell.row < MOST_SAID:
+        return f"{text[cell.row : end]}."
+    said = [f"{one.label}: {text[one.start : one.end]}".removeprefix(": ") for one in dict.fromkeys((first, cell))]
     return SEPARATOR.join(said) + "."

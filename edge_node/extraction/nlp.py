@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, islice
 
-from edge_node.extraction.cells import cells_of, stretches
+from edge_node.extraction.cells import stretches
 from edge_node.extraction.facts import MOST_FACTS, Fact
 from edge_node.extraction.few_words import Usual, nowhere
 from edge_node.extraction.language_packs import LanguagePacks
@@ -180,13 +180,16 @@ def in_blocks(text: str) -> str:
 
 
 def passages_in(chunk: Chunk, *, is_english: bool) -> Iterator[Passage]:
-    """The passages of a chunk: each row of a table with its cells, and what ``passages_of`` makes of the text between them."""
-    for text, is_row, is_cut in stretches(chunk):
-        if is_row:
-            row = " ".join(_ASIDE.sub("", text).split())
-            yield Passage(chunk, row, False, cells_of(row, is_cut=is_cut))
+    """The passages of a chunk: rows of tables with their cells, and what ``passages_of`` makes of the text between them."""
+    for text, cells in stretches(chunk, _tidied):
+        if cells:
+            yield Passage(chunk, text, False, cells)
         else:
             yield from (Passage(chunk, said, is_heading) for said, is_heading in passages_of(text if is_english else in_blocks(text)))
+
+
+def _tidied(row: str) -> str:
+    return " ".join(_ASIDE.sub("", row).split())
 
 
 def passages_of(text: str) -> list[tuple[str, bool]]:

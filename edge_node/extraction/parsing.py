@@ -22,7 +22,7 @@ _COLUMN = re.compile(r"(?:^|(?<=[;.] ))[^:;.]{1,40}(?=: )")
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """A paragraph, list item, heading or table row of a chunk. ``cells``: of a row."""
+    """A paragraph, list item, heading or table row of a chunk. ``cells``: of rows."""
 
     chunk: Chunk
     text: str
@@ -40,7 +40,7 @@ class Reading:
     facts: list[Fact]
 
     def in_cells(self, passage: Passage, places: Mapping[int, int]) -> Reading:
-        """The reading of a row with its cells as entities, see ``with_cells``; of another passage itself."""
+        """The reading of rows with their cells as entities, see ``with_cells``; of another passage itself."""
         if not passage.cells:
             return self
         found = with_cells(passage.text, passage.cells, Found(self.candidates, self.triples, self.sentences), places)
@@ -75,7 +75,9 @@ class Parser:
         candidates = {root: candidate for root, candidate in found.items() if not any(doc[root].idx in column for column in columns)}
         triples = [] if passage.is_heading else find_triples(doc, candidates, self._lemma)
         facts = find_facts(doc, passage.chunk, candidates, self._lemma) if with_facts and not passage.is_heading else []
-        return Reading(candidates, triples, _sentences(doc, candidates), facts).in_cells(passage, {root: doc[root].idx for root in candidates})
+        return Reading(candidates, triples, _sentences(doc, candidates), facts).in_cells(
+            passage, {root: doc[root].idx for root in candidates}
+        )
 
     def _lemma(self, token: Token) -> str:
         return str(self._lemmatizer.lemmatize(token)[0]).lower()

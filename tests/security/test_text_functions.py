@@ -13,6 +13,7 @@ from edge_node.answering.points import scored
 from edge_node.documents.chunking import split
 from edge_node.documents.readers import read
 from edge_node.documents.readers.pdf import flowing, without_running_lines
+from edge_node.extraction.cells import cells_of, stretches
 from edge_node.extraction.facts import span_of
 from edge_node.extraction.languages import languages_of
 from edge_node.extraction.model_extraction import parse_relations
@@ -31,7 +32,7 @@ from shared.errors import UnreadableDocument
 from shared.http.doorkeeper import is_too_deep
 from shared.models.fake import WordTokenizer
 from shared.ports import Message
-from shared.records import Answer, Document, Evidence
+from shared.records import Answer, Chunk, Document, Evidence
 from shared.text import same_question, support
 from shared.text.citations import MAX_ANSWER_CHARS, checked_answer, cite
 from shared.text.fence import Fence, one_line, without_control_tokens
@@ -158,6 +159,8 @@ FUNCTIONS = [
     Working("spellings", lambda text: alike_pairs({normalise(word) for word in text.split()})),
     Working("blocks of a passage", passages_of),
     Working("column names", column_names),
+    Working("rows of tables", lambda text: list(stretches(Chunk("d:0", "d", 0, text, 0, len(text), 9, ((0, "row 1"),))))),
+    Working("cells of a row", cells_of),
     Working("a description", description),
     Working("span of a sentence", lambda text: span_of(f"{text[:-9]} x", text)),
     Working("relations of a reply", lambda text: parse_relations(text, ["a", "A"])),

@@ -68,8 +68,9 @@ class TaggedReader:
     def _read(self, passage: Passage) -> Reading:
         text = passage.text if passage.cells else _BROKEN.sub("-", passage.text)
         told = self._tagger.sentences(text)
-        places = dict(enumerate(piece.start for sentence in told for piece in sentence.pieces))
-        return reading_of(text, told, heading=passage.is_heading).in_cells(passage, places)
+        said = reading_of(text, told, heading=passage.is_heading)
+        starts = [piece.start for sentence in told for piece in sentence.pieces]
+        return said.in_cells(passage, {number: starts[number] for number in said.candidates})
 
     def phrases(self, question: str) -> list[str]:
         """The names and noun phrases of a question, in its order."""
