@@ -63,6 +63,7 @@ SINGLE = (
             "start_up",
             "support",
             "support_price",
+            "table_cells",
         )
     ),
     *(f"benchmarks/{name}.py" for name in ("light_edges", "synthetic", "ten_edges", "thousand_edges", "under_load")),

@@ -116,6 +116,7 @@ BORDER = [
     "benchmarks/support_price.py",
     "benchmarks/sync.py",
     "benchmarks/systems.py",
+    "benchmarks/table_cells.py",
     "benchmarks/ten_edges.py",
     "benchmarks/thousand_edges.py",
     "benchmarks/tree.py",

@@ -45,11 +45,14 @@ _LINKS = frozenset(
 _ARTICLES = frozenset({"the"})  # of no name but behind another small word: "Bank of the West", not "Check the Pump"
 _NO_NAMES = frozenset(
     """
-    yes no true false ok none nil n/a na unknown ja nein keine kein keiner unbekannt oui non aucun aucune inconnu sí si ninguno ninguna
-    да нет 是 否 有 无 正常 合格 不合格 q1 q2 q3 q4 kw cw fy
+    yes no true false ok none nil n/a na tbd tbc unknown ja nein keine kein keiner unbekannt oui non aucun aucune inconnu sí si ninguno
+    ninguna да нет 是 否 有 无 正常 合格 不合格
     """.split()  # noqa: SIM905
 )
 
+_TIMES = NUMBER_WORDS | frozenset("q1 q2 q3 q4 kw cw fy mon tue wed thu fri sat sun mo di mi do fr sa so".split())  # noqa: SIM905
+_PARTICLES = frozenset("van von de der di da du del la le el al".split())  # noqa: SIM905 - "de Vries BV"
+_OPENERS = frozenset("in im on at out under not no nicht kein keine ohne mit wird ist en sin sans hors à".split())  # noqa: SIM905
 _TITLES = frozenset("Dr. Dr Prof. Prof Mr. Mr Mrs. Mrs Ms. Ms Herr Frau Ing. Dipl.-Ing. Sr. Sra. M. Mme".split())  # noqa: SIM905
 
 
@@ -158,8 +161,13 @@ def _is_plainly_a_name(word: str) -> bool:
 
 def _is_linked(words: Sequence[str]) -> bool:
     """Whether all words have capitals but small ones between them, none of which stands before a time or a number ("Price of 2024")."""
-    small = [word in _LINKS and not _is_marked(word) for word in words]
-    if small[0] or small[-1] or not all(is_small or _is_marked(word) for is_small, word in zip(small, words, strict=True)):
+    small = [not _is_marked(word) and (word in _LINKS or word in _PARTICLES or word.endswith(".")) for word in words]
+    opens = (words[0] in _PARTICLES or not small[0]) and words[0].lower() not in _OPENERS
+    if (
+        not opens
+        or small[-1]
+        or not all(is_small or _is_marked(word) or word == "plc" for is_small, word in zip(small, words, strict=True))
+    ):
         return False
     behind = [(word, before) for before, word in pairwise(words) if before in _LINKS or word in _ARTICLES]
     return all(before in _LINKS if word in _ARTICLES else word in _LINKS or not _says_nothing(word) for word, before in behind)
@@ -167,10 +175,9 @@ def _is_linked(words: Sequence[str]) -> bool:
 
 def _says_nothing(word: str) -> bool:
     """A number, or one of the words that are no name alone, also several with signs between them: "02-Mar-2024"; a code does."""
-    said, small = _said_anywhere(), word.casefold()
-    if small in said or (_CODE.fullmatch(word) and word.isupper()):
-        return small in said
-    return all(part.isdigit() or (len(part) > 1 and part in said) for part in _PART.findall(small))
+    small, said = word.casefold(), _said_anywhere()
+    known = _TIMES if _CODE.fullmatch(word) and word.isupper() else said
+    return small in said or all(part.isdigit() or (len(part) > 1 and part in known) for part in _PART.findall(small))
 
 
 def _is_marked(word: str) -> bool:
@@ -182,7 +189,7 @@ def _is_marked(word: str) -> bool:
 def _said_anywhere() -> frozenset[str]:
     """Words of times, measures and grammar, of all languages with lists: what is made of nothing else is no name."""
     lists = [words_of_language(language) for language in sorted(WITH_LISTS)]
-    return STOP_WORDS | NUMBER_WORDS | _NO_NAMES | _LINKS | frozenset().union(*(each.dropped | each.stop for each in lists))
+    return STOP_WORDS | _TIMES | _NO_NAMES | _LINKS | frozenset().union(*(each.dropped | each.stop for each in lists))
 
 
 @dataclass(frozen=True, slots=True)

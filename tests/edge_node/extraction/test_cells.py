@@ -110,3 +110,19 @@ def test_forms_of_cells_are_told_apart(language):
     cells = {(kind, form.format(n=n, d=12, m=3, q=2)) for kind, of_it in forms.items() for form in of_it for n in (11, 60)}
     assert {cell for kind, cell in cells if names_something(cell) != (kind in table_cells.NAMES)} == {"Novabell"}  # a pack's to tell
     assert [cell.is_name for cell in cells_of("Anna Lee; " + "x" * 70)] == [True, False]
+
+
+@pytest.mark.parametrize(
+    ("cells", "names"),
+    [
+        ("Dr. med. Petra Lang|van der Berg|de Vries BV|Marks & Spencer plc|Le Havre|INV/2024/0091|22-AB|насос P-7|東京支社|زينب", True),
+        ("On hold|Under Repair|Im Lager|wird geprüft|En stock|Check the Pump|Price of 2024|replaced by P-7|high|Fee", False),
+        (
+            "02-MAR-2024|2024-Q1|KW 12|1er mars 2024|3 de abril de 2024|2024年3月2日|Mo-Fr|99 EUR|12 x 40 mm|2nd half|28 Betten|n/a|TBD",
+            False,
+        ),
+        ("an@b.org|http://b.org/P-7|Anna Lee, Tom Reed|Needs a new fan. See P-7|不需要更换", False),
+    ],
+)
+def test_names_and_codes_are_told_from_states_dates_numbers_and_statements(cells, names):
+    assert {cell for cell in cells.split("|") if names_something(cell) != names} == set()

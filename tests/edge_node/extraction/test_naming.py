@@ -69,6 +69,14 @@ async def test_the_model_names_and_relates_what_stands_letter_by_letter_in_a_pas
     assert (RUSSIAN in model.asked[0][0].messages[-1].content, model.asked[0][1]) == (True, "d")
 
 
+@pytest.mark.parametrize("said", ["thing | Насос P-7\nперсона | Чехов", "I cannot say."])
+async def test_the_cells_of_a_table_are_found_whatever_the_model_says(said):
+    row = "Изделие: Насос P-7; Партия: L-22; Примечание: снова работает после ремонта; Проверил: Антон Чехов."
+    found = await extracted(Scripted(said), row)
+    assert {one.name for one in found.entities} == {"Насос P-7", "L-22", "Антон Чехов"}
+    assert ("насос p 7", "партия", "l 22") in {(one.source, one.keywords[0], one.target) for one in found.relations}
+
+
 @pytest.mark.parametrize("said", ["", "I cannot say.", "person: Антон Чехов", "person | Лев Толстой", ModelReplyError("not the format")])
 async def test_a_reply_of_no_use_names_nothing_and_is_no_error_however_many_there_are(said):
     found = await extracted(Scripted(*[said] * 9), *[RUSSIAN] * 4)
