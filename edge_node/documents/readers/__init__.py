@@ -157,6 +157,8 @@ _OLE = (  # names of streams in a file of Microsoft's programs before 2007, or o
     ("__substg1.0_", ".msg"),
 )
 
+_NEWER = {".doc": ".docx", ".docx": ".docx", ".xls": ".xlsx", ".xlsx": ".xlsx", ".ppt": ".pptx", ".pptx": ".pptx", ".msg": ".eml"}
+
 
 def load_all() -> None:
     """Import the readers that are otherwise loaded when first needed."""
@@ -200,7 +202,7 @@ def _reader(name: str, data: bytes) -> FormatReader:
     if data.startswith(b"PK\x03\x04"):
         return _packed(name, data)
     if data.startswith(OLE_MAGIC):
-        return _of_ole(data)
+        return _of_ole(name, data)
     if kind := next((kind for begins, kind in _HEADS if data.startswith(begins)), None):
         return FORMAT_READERS[kind]
     if known := FORMAT_READERS.get(suffix(name)):
@@ -226,8 +228,8 @@ def _packed(name: str, data: bytes) -> FormatReader:
     return FORMAT_READERS[named] if (named := suffix(name)) in (".docx", ".xlsx", ".pptx", ".epub", ".odp", ".odt", ".ods") else _read_zip
 
 
-def _of_ole(data: bytes) -> FormatReader:
-    """The reader of a compound file, by what stands at its top, of a damaged one by any stream; Word's says why it reads no other."""
+def _of_ole(name: str, data: bytes) -> FormatReader:
+    """The reader of a compound file, by what stands at its top, of a damaged one by any stream; of others, one that says why not."""
     from edge_node.documents.readers.outlook import names_of
 
     names = names_of(data)
@@ -236,8 +238,12 @@ def _of_ole(data: bytes) -> FormatReader:
         return any(name.startswith(stream) for name in names) if names else stream.encode("utf-16-le") in data
 
     if holds("EncryptedPackage"):
-        return _read_word
-    return FORMAT_READERS[next((kind for stream, kind in _OLE if holds(stream)), ".docx")]
+        raise UnreadableDocument(name, "encrypted", "is behind a password", next_step="save it without a password")
+    if kind := next((kind for stream, kind in _OLE if holds(stream)), ""):
+        return FORMAT_READERS[kind]
+    target = _NEWER.get(suffix(name), "PDF")
+    step = f"open it and save it as {target} without a password"
+    raise UnreadableDocument(name, "bad_sheet" if target == ".xlsx" else "bad_office", "is damaged, or behind a password", next_step=step)
 
 
 def _empty(name: str) -> UnreadableDocument:

@@ -36,6 +36,7 @@ def extracted(
     markdown: bool = False,
     ocr: TesseractData | None = None,
     pages: Sequence[int] | None = None,
+    said: str = "is damaged, or not what its name says",
     next_step: str = "open and save it again",
 ) -> Any:
     """Kreuzberg's result. ``ocr``: what text in images is recognised with; ``pages``: of a PDF, which are images.
@@ -57,7 +58,7 @@ def extracted(
     except _FAILED as error:
         if _ENCRYPTED.search(str(error)):
             raise UnreadableDocument(name, "encrypted", "is behind a password", next_step="save it without a password") from error
-        raise UnreadableDocument(name, bad, "is damaged, or not what its name says", next_step=next_step) from error
+        raise UnreadableDocument(name, bad, said, next_step=next_step) from error
 
 
 def _recognising(data: TesseractData) -> OcrConfig:

@@ -52,7 +52,8 @@ def read_office(name: str, data: bytes, kind: str) -> ReadText:
 
 def read_old_office(name: str, data: bytes, kind: str) -> ReadText:
     """Return what a Word or PowerPoint file of before 2007 says. Raises UnreadableDocument: ``encrypted``, ``bad_office``."""
-    found = extracted(name, data, OLD_MIMES[kind], bad="bad_office")
+    step = f"open it and save it as {kind}x without a password"
+    found = extracted(name, data, OLD_MIMES[kind], bad="bad_office", said="is damaged, or behind a password", next_step=step)
     body = capped(name, (text for text in paged(found.content).values()))
     return ReadText(str(found.metadata.get("title") or "").strip() or stem(name), body.replace("\t\t", "\n").replace("\t", " "))
 

@@ -11,7 +11,7 @@ from shared.errors import UnreadableDocument
 from shared.records import Mark
 
 MAX_TEXT_CHARS = 20_000_000  # of one document: about 30 thick books
-OLE_MAGIC = b"\xd0\xcf\x11\xe0"  # a Word file behind a password, or of before 2007
+OLE_MAGIC = b"\xd0\xcf\x11\xe0"  # of a compound file: of before 2007, of Outlook, or behind a password
 MAX_TITLE_CHARS = 200
 MAX_PLACE_CHARS = 120
 

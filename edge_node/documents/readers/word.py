@@ -13,7 +13,7 @@ from docx.opc.exceptions import OpcError
 from docx.table import Table
 
 from edge_node.documents.readers.archive import check_unzipped
-from edge_node.documents.readers.text import OLE_MAGIC, ReadText, capped, stem, table_sentences
+from edge_node.documents.readers.text import ReadText, capped, stem, table_sentences
 from shared.errors import UnreadableDocument
 
 # lxml reports bad XML as SyntaxError; the others are what python-docx ends in when parts or attributes are missing.
@@ -34,10 +34,8 @@ _DAMAGED = (
 def read_word(name: str, data: bytes) -> ReadText:
     """Return a .docx file's paragraphs and tables; the title is the stated one, else the first heading.
 
-    Raises UnreadableDocument: ``encrypted`` (or an old .doc), ``bad_docx``, ``too_large`` before anything is unzipped.
+    Raises UnreadableDocument: ``bad_docx``, ``too_large`` before anything is unzipped.
     """
-    if data.startswith(OLE_MAGIC):
-        raise UnreadableDocument(name, "encrypted", "is behind a password or too old", next_step="save it as .docx without a password")
     try:
         check_unzipped(name, data)
         document = docx.Document(io.BytesIO(data))

@@ -14,9 +14,9 @@ import pptx
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
+from benchmarks import old_office
 from benchmarks.outlook import message
 from edge_node.documents.readers import read, recognition
-from edge_node.documents.readers.extracted import TesseractData
 from edge_node.documents.readers.outlook import unpacked
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from shared.errors import UnreadableDocument
@@ -169,12 +169,19 @@ def test_a_tiff_file_that_is_not_read_is_told_how_to_save_it(kind: str):
     assert (caught.value.reason, "Group 3" in caught.value.next_step) == ("bad_image", True)
 
 
-def test_data_of_the_systems_packages_goes_before_that_of_the_extra(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(recognition, "FOLDERS", [str(tmp_path / name) for name in ("none", "bare", "full", "extra")])
-    for place in ("bare/osd", "full/fra", "full/eng", "full/deu", "full/osd", "extra/eng"):
-        (tmp_path / place).parent.mkdir(exist_ok=True)
-        (tmp_path / f"{place}.traineddata").touch()
-    assert recognition.installed() == TesseractData("eng+deu+fra", str(tmp_path / "full"))
+@pytest.mark.parametrize(
+    ("raw", "suffix", "target"),
+    [
+        (old_office.word("The pump is old.\r" * 50), ".doc", ".docx"),
+        (old_office.slides("The pump is old."), ".ppt", ".pptx"),
+        (old_office.sheet([(0, 0, "Pump")]), ".xls", ".xlsx"),
+    ],
+)
+def test_an_old_file_that_is_cut_off_or_noise_is_not_said_to_be_behind_a_password_for_sure(raw: bytes, suffix: str, target: str):
+    for spoilt in (raw[:600], raw[: len(raw) // 2], raw[:8] + bytes(range(256)) * 9):
+        with pytest.raises(UnreadableDocument, match="is damaged, or behind a password") as caught:
+            read(f"old{suffix}", spoilt)
+        assert (caught.value.reason[:4], f"save it as {target} " in caught.value.next_step) == ("bad_", True)
 
 
 def test_a_message_of_outlook_is_its_heads_its_text_and_what_is_attached():

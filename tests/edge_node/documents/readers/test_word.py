@@ -6,7 +6,6 @@ import zipfile
 import pytest
 
 from edge_node.documents.readers import archive
-from edge_node.documents.readers.text import OLE_MAGIC
 from edge_node.documents.readers.word import read_word
 from shared.errors import UnreadableDocument
 
@@ -53,10 +52,6 @@ def test_a_merged_cell_comes_once(make_docx):
 
 def test_a_list_at_the_end_is_kept(make_docx):
     assert read_word("a.docx", make_docx(lambda document: document.add_paragraph("last", style="List Bullet"))).text == "- last"
-
-
-def test_an_ole_file_is_encrypted_or_too_old():
-    assert reason_of(OLE_MAGIC + b"\x00" * 100) == "encrypted"
 
 
 @pytest.mark.parametrize("cut", [10, 100, 2000, -30])
