@@ -12,6 +12,7 @@ from edge_node.cloud.client import cloud_http
 from edge_node.cloud.membership import Membership
 from edge_node.database.commits import only_user
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
+from edge_node.documents.readers.tessdata import prepared, recognition_of
 from edge_node.settings import EdgeSettings
 from shared.http.service import Server, check_front, recorder_of, run, warn_of_strangers
 from shared.limits import RetryBudget
@@ -34,7 +35,9 @@ def serve() -> None:
     generator = build_generator(models, model_http(models), retries)
     recorder = recorder_of(settings.otlp_url, service="dgrag-edge", instance=settings.id, setting="DGRAG_EDGE_OTLP_URL")
     with only_user(settings.state_dir):
-        reads = ReaderPool(ReaderLimits(settings.reader_seconds, settings.reader_memory_bytes), at_once=settings.workers + 1)
+        recognition = prepared(recognition_of(settings.ocr_languages, settings.state_dir))
+        limits = ReaderLimits(settings.reader_seconds, settings.reader_memory_bytes)
+        reads = ReaderPool(limits, at_once=settings.workers + 1, recognition=recognition)
         embedder = build_embedder(models)
         adapters = generator, embedder, build_tokenizer(models), cloud, reads
         parts = Adapters(*adapters, retries=retries, recorder=recorder, model_server=generator)

@@ -19,6 +19,7 @@ from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
 from edge_node.calibration.service import Calibration
 from edge_node.change import EmbedderChange
 from edge_node.cloud.link import CloudConnection
+from edge_node.cloud.sync import LinkState
 from edge_node.database.backup import Backups
 from edge_node.documents.changing import bring, relabel, rename
 from edge_node.documents.chunking import Cutter
@@ -27,6 +28,7 @@ from edge_node.documents.filters import NOTHING_MATCHES
 from edge_node.documents.jobs import JobQueue
 from edge_node.documents.progress import Backoff
 from edge_node.documents.read_by import language_counts
+from edge_node.documents.readers.tessdata import recognition_of
 from edge_node.documents.receipts import Receipt, ReceiptStore
 from edge_node.documents.store import Accepted, DocumentStore, Removed, require_space
 from edge_node.documents.worker import Background, Worker, failure_of
@@ -472,7 +474,7 @@ class EdgeNode:
         """Counts, cost and progress. ``settled``: nothing waits, and what the cloud should know it knows (or it is away)."""
         counts, now, link = self.documents.counts(), self.worker.news.now, self.link
         quiet = counts["queued"] == 0 and counts["running"] == 0 and self.worker.idle
-        state = link.state if link else None
+        state = link.state if link else LinkState(error="this edge has no cloud")
         change = asdict(self.renewal.change.view) if self.renewal and self.renewal.change else None
         return {
             "edge": self.settings.id,
@@ -481,6 +483,7 @@ class EdgeNode:
             **self.documents.totals(),
             **self.strategy.counts(),
             "languages": [asdict(one) for one in language_counts(self.documents.database)],
+            "ocr": recognition_of(self.settings.ocr_languages, self.settings.state_dir).view(),
             "stale": self.strategy.stale,
             "busy_s": round(self.worker.busy_s, 1),
             "progress": {"step": now.step, "done": now.done, "total": now.total},
@@ -489,12 +492,6 @@ class EdgeNode:
             "calibration": self.calibration.view(),
             "policy": self.sharing.view(),
             "folders": [state.as_body() for state in self.folders.states()],
-            "cloud": {
-                "url": self.settings.cloud_url,
-                "connected": bool(state and state.connected),
-                "synced_version": state.summaries.version if state else -1,
-                "sent_bytes": state.sent_bytes if state else 0,
-                "error": state.error if state else "this edge has no cloud",
-            },
+            "cloud": state.view(self.settings.cloud_url),
             "settled": not self.failed and quiet and (link is None or not link.state.connected or link.in_sync),
         }

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Annotated, Literal, Self, get_args
 
-from pydantic import AliasChoices, BeforeValidator, Field, SecretStr, TypeAdapter, ValidationError, model_validator
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, SecretStr, TypeAdapter, ValidationError, model_validator
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from edge_node.records import Kind, Label
@@ -20,6 +21,8 @@ Cosine = Annotated[float, Field(ge=-1, le=1)]
 Channel = Literal["dense", "lexical", "entities", "relations", "pagerank"]
 DEFAULT_RETRIEVAL: frozenset[Channel] = frozenset({"dense", "lexical", "pagerank"})
 
+MOST_OCR_LANGUAGES = 8
+_OCR_LANGUAGE = re.compile("[A-Za-z][A-Za-z0-9_]{1,31}")  # the name of a file
 ROUNDING = 1e-6  # of a sum of shares
 
 KINDS: tuple[Kind, ...] = get_args(Kind)
@@ -122,10 +125,23 @@ def folders_of(value: object) -> Mapping[str, str]:
     return named
 
 
+def languages_of(value: str) -> str:
+    """Tesseract's names of languages by commas, without spaces; "" for none. Raises ValueError that says what is wrong.
+
+    >>> languages_of("deu, chi_sim")
+    'deu,chi_sim'
+    """
+    names = [name.strip() for name in value.split(",") if name.strip()]
+    if len(names) > MOST_OCR_LANGUAGES or len(set(names)) < len(names) or not all(map(_OCR_LANGUAGE.fullmatch, names)):
+        raise ValueError(f"{value!r} must name up to {MOST_OCR_LANGUAGES} languages as Tesseract does, each once, as in deu,fra,chi_sim")
+    return ",".join(names)
+
+
 Channels = Annotated[frozenset[Channel], NoDecode, BeforeValidator(channels_of)]
 MethodName = Literal["dgrag", "erarag", "fdrag", "graphrag", "ketrag", "naive"]
 Mix = Annotated[dict[MethodName, float], NoDecode, BeforeValidator(parsed_mix)]
 Thresholds = Annotated[dict[Kind, float], NoDecode, BeforeValidator(parsed_thresholds)]
+OcrLanguages = Annotated[str, AfterValidator(languages_of)]
 Folders = Annotated[dict[str, str], NoDecode, BeforeValidator(folders_of)]
 
 
@@ -168,6 +184,7 @@ class DocumentSettings(Section):
     max_document_bytes: Annotated[int, Field(ge=1)] = 32 * 2**20
     reader_seconds: Annotated[int, Field(ge=1, le=3600)] = 60  # for the reading of one document, in a process of its own; then it is parked
     reader_memory_bytes: Annotated[int, Field(ge=64 * 2**20)] = 2**30  # that this process may take beside its modules
+    ocr_languages: OcrLanguages = ""  # of text in images, as Tesseract calls them: deu,fra,chi_sim; empty: up to 5 that are installed
     min_free_bytes: Annotated[int, Field(ge=0)] = 64 * 2**20  # on the state folder's disk; below, no document is accepted (507)
     folders: Folders = Field(default_factory=dict)  # that this service keeps itself equal to, as in /data/reports=LABEL,/data/notes
     chunk_tokens: Annotated[int, Field(ge=16, le=8192)] = 200  # a chunk fits the embedder's 256-token window whole

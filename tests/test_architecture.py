@@ -286,7 +286,7 @@ BORDER = [
     "edge_node/documents/readers/__main__.py",
     "edge_node/documents/readers/extracted.py",
     "edge_node/documents/readers/pool.py",
-    "edge_node/documents/readers/recognition.py",
+    "edge_node/documents/readers/tessdata.py",
     "edge_node/documents/receipts.py",
     "edge_node/documents/store.py",
     "edge_node/documents/worker.py",

@@ -114,6 +114,17 @@ def languages_line(status: EdgeStatus) -> str:
     return "reads " + ", ".join(map(language, status.languages)) if status.languages else ""
 
 
+def ocr_line(status: EdgeStatus) -> str:
+    """In which languages an edge recognises text in images, and in which it should and cannot; empty where there is none.
+
+    >>> ocr_line(EdgeStatus("ward", ocr={"languages": ["eng", "deu"], "missing": ["fra"]}))
+    "recognises text in images in eng, deu; Tesseract's data of fra is missing"
+    """
+    used, missing = (", ".join(status.ocr.get(part, ())) for part in ("languages", "missing"))
+    lines = (used and f"recognises text in images in {used}", missing and f"Tesseract's data of {missing} is missing")
+    return "; ".join(filter(None, lines))
+
+
 def embedder_line(status: EdgeStatus) -> str:
     """That the embedding model knows English alone, where passages are in other languages too, and what to do; else empty.
 

@@ -141,6 +141,7 @@ class EdgeStatus:
     memory: Mapping[str, Any] = field(default_factory=dict)  # memories by kind, and how many questions they answered
     policy: Mapping[str, Any] = field(default_factory=dict)  # the sharing policy in force, and what it keeps back
     languages: Sequence[Mapping[str, Any]] = ()  # passages by language, and the pack that reads them
+    ocr: Mapping[str, Sequence[str]] = field(default_factory=dict)  # languages of text in images: those used, those wanted and missing
     embedding: Mapping[str, Any] = field(default_factory=dict)  # the model, by its fingerprint
     calibration: Mapping[str, Any] = field(default_factory=dict)  # thresholds that were set from its documents, and whether they are used
 

@@ -47,7 +47,7 @@ def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
         rows = [(member.name, member.url, states[member.name], found[member.name]) for member in members]
         out().print(render.cluster(rows))
         for name, status_now in found.items():
-            lines = (render.languages_line, render.embedder_line, render.memory_line, render.calibration_line)
+            lines = (render.languages_line, render.ocr_line, render.embedder_line, render.memory_line, render.calibration_line)
             told = [line_of(status_now) for line_of in lines] if status_now else []
             for line in filter(None, told):
                 out().print(f"{name}: {line}", markup=False)

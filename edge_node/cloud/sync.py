@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import partial
 from http import HTTPStatus
-from typing import ClassVar, Generic, Protocol, TypeVar
+from typing import Any, ClassVar, Generic, Protocol, TypeVar
 
 from edge_node.cloud.client import CloudClient, Holds
 from edge_node.database.outbox import Outbox
@@ -67,6 +67,11 @@ class LinkState:
     reads_titles: bool = False  # whether the cloud has said that it reads marks of titles
     sent_bytes: int = 0
     error: str = "not connected yet"
+
+    def view(self, url: str) -> dict[str, Any]:
+        """For ``GET /v1/status``; ``url``: the cloud's."""
+        told = {"url": url, "connected": self.connected, "synced_version": self.summaries.version}
+        return told | {"sent_bytes": self.sent_bytes, "error": self.error}
 
 
 class Replicator(ABC, Generic[Delta]):

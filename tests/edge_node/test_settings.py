@@ -28,3 +28,10 @@ def test_small_parts_need_no_other_setting():
 def test_settings_of_reports_have_their_ranges(wrong):
     with pytest.raises(ValidationError):
         EdgeSettings(**wrong)
+
+
+def test_languages_of_text_in_images_are_names_of_files_without_a_path():
+    assert EdgeSettings(ocr_languages="deu, chi_sim,").ocr_languages == "deu,chi_sim"
+    for wrong in ("../eng", "deu,deu", "de-AT", ",".join(f"l{number}" for number in range(9))):
+        with pytest.raises(ValidationError, match="each once, as in deu,fra,chi_sim"):
+            EdgeSettings(ocr_languages=wrong)

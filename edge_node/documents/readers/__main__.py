@@ -1,4 +1,4 @@
-"""``python -m edge_node.documents.readers FD``: the process that all readers' children are forked from.
+"""``python -m edge_node.documents.readers FD LANGUAGES FOLDER``: the process that all readers' children are forked from.
 
 It holds the readers' modules and nothing else: no key, no store, no socket but the control socket ``FD`` and a child's own. On the
 control socket the edge writes a line and gets one:
@@ -6,6 +6,8 @@ control socket the edge writes a line and gets one:
 - ``read SECONDS MEMORY_BYTES OUTPUT_BYTES`` with a descriptor: a child reads one document from that socket, answers there and ends;
   the reply is its pid.
 - ``end PID``: the child is killed if it still runs; the reply is its wait status.
+
+``LANGUAGES`` and ``FOLDER`` say in which languages text in images is recognised (``tessdata.Recognition``).
 
 A child begins in milliseconds, because the modules are loaded already, and it never sees another document. It ends with its parent.
 """
@@ -24,6 +26,7 @@ from typing import NoReturn
 
 from edge_node.documents.readers import load_all, read
 from edge_node.documents.readers.framing import HEAD, Failed, take_document, write_answer
+from edge_node.documents.readers.tessdata import Recognition, chosen
 from shared.errors import UnreadableDocument
 
 NICENESS = 5  # questions go first
@@ -99,6 +102,7 @@ def _limit(seconds: int, memory_bytes: int) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the edge, which closes the control socket when it stops
+    chosen.set(Recognition(*sys.argv[2:4]))
     load_all()
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))

@@ -5,26 +5,18 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import kreuzberg
 from kreuzberg import ConcurrencyConfig, ContentFilterConfig, ExtractionConfig, OcrConfig, PageConfig, TesseractConfig
 
+from edge_node.documents.readers.tessdata import TesseractData
 from shared.errors import UnreadableDocument
 
 _PAGE = re.compile("⁂⁂([0-9]{1,6})⁂⁂")  # kreuzberg drops control characters, and escapes what means something in Markdown
 # Native code ends in these where a file is damaged or unfolds without end; MemoryError is for the process that reads.
 _FAILED = (kreuzberg.KreuzbergError, RuntimeError, OSError, ValueError)
 _ENCRYPTED = re.compile(r"password|encrypt", re.IGNORECASE)
-
-
-@dataclass(frozen=True, slots=True)
-class TesseractData:
-    """Languages as Tesseract names them together ("eng+deu"), and the folder of their data."""
-
-    languages: str
-    folder: str
 
 
 def extracted(

@@ -16,6 +16,7 @@ from typing import Protocol
 
 from edge_node.documents.readers import read
 from edge_node.documents.readers.framing import HEAD, MAX_OUTPUT_BYTES, BrokenAnswerError, Failed, take_answer, write_document
+from edge_node.documents.readers.tessdata import AS_INSTALLED, Recognition
 from edge_node.documents.readers.text import ReadText
 from shared.errors import UnreadableDocument
 
@@ -57,11 +58,11 @@ class ReaderLimits:
 class ReaderPool:
     """Reads each document in a child forked for it (``readers.__main__``), ``at_once`` children at the same time."""
 
-    def __init__(self, limits: ReaderLimits, *, at_once: int) -> None:
+    def __init__(self, limits: ReaderLimits, *, at_once: int, recognition: Recognition = AS_INSTALLED) -> None:
         """Start the process that the children are forked from; it loads its modules while nobody waits."""
         self._limits = limits
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="reader")  # each waits for one child
-        self._forker = _Forker()
+        self._forker = _Forker(recognition)
 
     async def read(self, name: str, raw: bytes) -> ReadText:
         """As ``readers.read``; the further reasons are ``too_slow``, ``too_large`` (memory) and ``reader_failed``."""
@@ -180,9 +181,10 @@ class _Child:
 class _Forker:
     """The process ``readers.__main__``; where it has died it is started again for the next child."""
 
-    def __init__(self) -> None:
+    def __init__(self, recognition: Recognition) -> None:
         self._lock = threading.Lock()
         self._closed = False
+        self._recognition = recognition
         self._process, self._control = self._start()
 
     def fork(self, theirs: socket.socket, limits: ReaderLimits) -> _Reader:
@@ -227,7 +229,7 @@ class _Forker:
         ours.settimeout(START_S)
         with theirs:
             process = subprocess.Popen(  # noqa: S603 - our own words
-                [sys.executable, "-I", "-m", __package__, str(theirs.fileno())],
+                [sys.executable, "-I", "-m", __package__, str(theirs.fileno()), self._recognition.wanted, self._recognition.joined],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -1,29 +1,17 @@
-"""Text in images (OCR): by Tesseract, which kreuzberg brings; the data of its languages are those that are installed."""
+"""Text in images (OCR): by Tesseract, which kreuzberg brings; the data of its languages are those of ``tessdata``."""
 
 from __future__ import annotations
 
 import resource
 import struct
-import sys
 from collections.abc import Iterator
-from pathlib import Path
 
-from edge_node.documents.readers.extracted import TesseractData, extracted, paged
+from edge_node.documents.readers.extracted import extracted, paged
+from edge_node.documents.readers.tessdata import TesseractData, chosen
 from edge_node.documents.readers.text import ReadText, placed, stem
 from shared.errors import UnreadableDocument
 
 MIME = "application/pdf"
-FOLDERS = (  # of the system's packages, then of the extra ``ocr``
-    "/opt/homebrew/share/tessdata",
-    "/opt/homebrew/opt/tesseract/share/tessdata",
-    "/usr/local/opt/tesseract/share/tessdata",
-    "/usr/share/tesseract-ocr/5/tessdata",
-    "/usr/share/tesseract-ocr/4/tessdata",
-    "/usr/share/tessdata",
-    "/usr/local/share/tessdata",
-    f"{sys.prefix}/share/tessdata",
-)
-MOST_LANGUAGES = 4  # at once: each takes its time
 AT_ONCE = 4  # pages
 SHARE_OF_TIME = 0.6  # of the seconds that a reader has: then the pages that are left stay unread
 MAX_IMAGES = 500  # in one TIFF file
@@ -32,27 +20,16 @@ SAVE = "save it again, as PNG or PDF: faxes of Group 3 and BigTIFF are not read"
 Shortfalls = tuple[tuple[str, str], ...]
 
 
-def installed() -> TesseractData | None:
-    """The languages of the first folder that has some, English first; None where there are none."""
-    for folder in FOLDERS:
-        found = {path.stem for path in Path(folder).glob("*.traineddata")} - {"osd"}
-        if found:
-            return TesseractData("+".join(sorted(found, key=lambda name: (name != "eng", name))[:MOST_LANGUAGES]), folder)
-    return None
-
-
 def with_recognised(name: str, data: bytes, layer: dict[int, str]) -> tuple[dict[int, str], Shortfalls]:
     """A PDF's pages, those without text recognised, and how much that is. Raises UnreadableDocument (``no_text``) if none has any."""
     bare = [number for number, text in layer.items() if not any(map(str.isalnum, text))]
     if not bare:
         return layer, ()
-    read = installed()
+    read = chosen.get().data()
     if not read:
         if len(bare) == len(layer):
-            raise UnreadableDocument(name, "no_text", "its pages are images", next_step=INSTALL)
-        return layer, (
-            ("pages_unread", f"{len(bare)} of {len(layer)} pages have no text layer, and no text recognition is installed: {INSTALL}"),
-        )
+            raise UnreadableDocument(name, "no_text", f"its pages are images, and {_absent()}", next_step=INSTALL)
+        return layer, (("pages_unread", f"{len(bare)} of {len(layer)} pages have no text layer, and {_absent()}: {INSTALL}"),)
     found, left = dict[int, str](), list(bare)
     while left and not _is_late():
         some, left = left[:AT_ONCE], left[AT_ONCE:]
@@ -64,9 +41,9 @@ def with_recognised(name: str, data: bytes, layer: dict[int, str]) -> tuple[dict
 
 def read_image(name: str, data: bytes) -> ReadText:
     """Return the text in an image, of a TIFF file with several by page. Raises UnreadableDocument: ``no_text``, ``bad_image``."""
-    read = installed()
+    read = chosen.get().data()
     if not read:
-        raise UnreadableDocument(name, "no_text", "it is an image, and no text recognition is installed", next_step=INSTALL)
+        raise UnreadableDocument(name, "no_text", f"it is an image, and {_absent()}", next_step=INSTALL)
     kind = "image/png" if data.startswith(b"\x89PNG") else "image/jpeg" if data.startswith(b"\xff\xd8") else "image/tiff"
     pages, left = dict[int, str](), list[int]()
     for number, one in enumerate(_single(data) if kind == "image/tiff" else (data,), start=1):
@@ -78,6 +55,11 @@ def read_image(name: str, data: bytes) -> ReadText:
     body, places = placed(name, ((f"page {number}", text) for number, text in pages.items()))
     shortfalls = (*_share(pages, pages, read), *_late(left, len(pages) + len(left)))
     return ReadText(stem(name), body, places if len(pages) > 1 else (), shortfalls)
+
+
+def _absent() -> str:
+    wanted = chosen.get().wanted
+    return f"no text recognition{' in ' if wanted else ''}{wanted} is installed"
 
 
 def _late(left: list[int], total: int) -> Shortfalls:

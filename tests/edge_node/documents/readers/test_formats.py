@@ -16,7 +16,7 @@ from PIL import Image, ImageDraw, ImageFont
 
 from benchmarks import old_office
 from benchmarks.outlook import message
-from edge_node.documents.readers import read, recognition
+from edge_node.documents.readers import read, tessdata
 from edge_node.documents.readers.outlook import unpacked
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from shared.errors import UnreadableDocument
@@ -156,10 +156,11 @@ def test_each_page_of_a_scan_of_several_is_recognised_under_its_number(kind: str
 
 @pytest.mark.process
 async def test_a_scan_is_recognised_within_the_limits_of_a_child():
-    pool = ReaderPool(ReaderLimits(60, 2**30), at_once=1)
+    pool = ReaderPool(ReaderLimits(60, 2**30), at_once=1, recognition=tessdata.Recognition("deu,fra"))
     found = await pool.read("scan.tiff", scanned("Pump P-7 was recalled in Bergen.", kind="group4"))
     pool.close()
     assert "P-7 was recalled in Bergen" in found.text
+    assert "(deu)" in found.shortfalls[0][1]
 
 
 @pytest.mark.parametrize("kind", ["group3", "big_tiff"])
@@ -279,7 +280,7 @@ def test_rich_text_is_read_and_no_mail_is_none():
 
 
 def test_a_scan_without_recognition_is_parked_with_the_line_that_installs_it(make_pdf, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(recognition, "FOLDERS", ())
+    monkeypatch.setattr(tessdata, "FOLDERS", ())
     with pytest.raises(UnreadableDocument) as caught:
         read("scan.pdf", make_pdf([[], []]))
     assert (caught.value.reason, "pip install 'dgrag[ocr]'" in caught.value.next_step) == ("no_text", True)
