@@ -122,7 +122,8 @@ class SummaryIndex:
     ) -> list[SummaryMatch]:
         """As ``matching.match``, off the event loop; summaries of an edge that is quarantined or expelled match nothing.
 
-        Where a question is not in English and the embedder reads nothing else, those that share its words come first.
+        Of a question that is not in English those that share its words come first where the embedder reads English alone, and they alone
+        where it reads more and finds none near enough: one name is far from a summary of forty.
         """
 
         def found() -> list[SummaryMatch]:
@@ -141,7 +142,7 @@ class SummaryIndex:
                 reaches=reaches,
                 sizes=sizes,
             )
-            if not (self._english_only and is_foreign(question)):
+            if not is_foreign(question) or (near and not self._english_only):
                 return near
             return led_by_words(near, words, m=m, slots=slots, min_cosine=min_cosine, reaches=reaches)
 

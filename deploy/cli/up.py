@@ -62,6 +62,8 @@ def up(
     files = [files_in([path]) for path in paths]
     chosen = ByDocker(directory, _tell) if runtime == "docker" else ByProcess(directory, detached=detach)
     ids = _ids(chosen, edges, [name.strip() for name in names.split(",") if name.strip()], [path.resolve().stem for path in paths])
+    if resting := [name for name in chosen.known_edges() if name not in ids]:
+        _tell(f"{', '.join(resting)} stay down: `dgrag up` without --data and --names starts every site that is known here")
     options = EdgeOptions(
         None if extraction is None else extraction_share(extraction), None if summaries is None else _summaries(summaries)
     )

@@ -47,6 +47,8 @@ class Folder:
 
     def survey(self) -> Survey:
         """All files, without those that are ignored. Raises InputError where the folder or its list of ignored files cannot be read."""
+        if self.root.is_file():
+            raise InputError(f"{self.root} is a file", next_step="give the folder that it is in, or add it by `dgrag add`")
         walk = _Walk(self, self._ignored(), self.clock.now() - SETTLED_S)
         try:
             walk.into(Path())

@@ -56,6 +56,17 @@ async def test_an_accepted_summary_is_found_and_a_removed_one_is_not(tmp_path, c
     assert await best(summary_index, embedder, "bridges") == ["s-bridges"]
 
 
+@pytest.mark.parametrize(
+    ("question", "found"), [("Was hat das Gezeitenwerk geliefert?", ["s-Gezeitenwerk"]), ("What did the Gezeitenwerk deliver?", [])]
+)
+async def test_words_find_for_a_foreign_question_what_is_near_to_none(tmp_path, clock, embedder, question, found):
+    summary_index = await opened(tmp_path, clock, embedder)
+    await summary_index.accept("ward", delta(0, 1, "Gezeitenwerk", "bridges", "loans"))
+    vector = (await embedder.embed(["something else"]))[0]
+    matches = await summary_index.match(question, vector[None], m=1, min_cosine=9.0, slots=1, lead=0.9)  # to which nothing comes near
+    assert [one.summary_id for one in matches] == found
+
+
 class HeldEmbedder(CountingEmbedder):
     """Does not finish with one text until it may."""
 
