@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -23,7 +24,7 @@ from edge_node.settings import EdgeSettings
 from edge_node.trial import shown_evidence, trial, trial_sync
 from shared.errors import Conflict, InputError
 from shared.limits import RetryBudget
-from shared.models.build import build_embedder, build_generator, build_tokenizer, model_http
+from shared.models.build import build_embedder, build_former, build_generator, build_tokenizer, made_by, model_http
 from shared.models.settings import ModelSettings
 from shared.wire import EVIDENCE_BUDGET_TOKENS, POINTS_MAX_BYTES, SharedLevel, Task
 
@@ -119,8 +120,16 @@ def try_policy(
 async def _tried(settings: EdgeSettings, asked: Callable[[EdgeNode], Awaitable[Shown]] | None) -> list[Shown]:
     models, retries = ModelSettings(), RetryBudget()
     async with model_http(models) as http:
-        generator = build_generator(models, http, retries)
-        parts = Adapters(generator, build_embedder(models), build_tokenizer(models), None, retries=retries)
+        generator, embedder = build_generator(models, http, retries), build_embedder(models)
+        parts = Adapters(
+            generator,
+            embedder,
+            build_tokenizer(models),
+            None,
+            retries=retries,
+            former=partial(build_former, models),  # the store's own model answers, whichever this shell names
+            made_by=made_by(models, embedder),
+        )
         async with trial(settings, parts) as node:
             evidence = [await asked(node)] if asked else []
             return [*await asyncio.to_thread(trial_sync, node), *evidence]

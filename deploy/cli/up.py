@@ -62,8 +62,6 @@ def up(
     files = [files_in([path]) for path in paths]
     chosen = ByDocker(directory, _tell) if runtime == "docker" else ByProcess(directory, detached=detach)
     ids = _ids(chosen, edges, [name.strip() for name in names.split(",") if name.strip()], [path.resolve().stem for path in paths])
-    if resting := [name for name in chosen.known_edges() if name not in ids]:
-        _tell(f"{', '.join(resting)} stay down: `dgrag up` without --data and --names starts every site that is known here")
     options = EdgeOptions(
         None if extraction is None else extraction_share(extraction), None if summaries is None else _summaries(summaries)
     )
@@ -74,6 +72,8 @@ def up(
     with supervised(chosen, detached=detach) as running, client() as http:
         statuses, failed = bring_up(running, plan, dict(zip(ids, files, strict=False)), http)
         _report(running, statuses, failed, as_json=as_json)
+        if resting := [name for name in chosen.known_edges() if name not in ids]:
+            _tell(f"down: {', '.join(resting)}; `dgrag up` without --data and --names starts all")
         if not detach:
             stay(running)
 
