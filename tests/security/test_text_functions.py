@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -50,6 +51,7 @@ pytestmark = pytest.mark.campaign
 SMALL, MIDDLE, LARGE = 8_000, 64_000, 1_000_000  # characters
 NEXT = 3  # of the slowest short texts, that are tried at MIDDLE; the slowest of these at LARGE
 LINEAR = 4  # times what a linear function takes for a longer text, after what it took for the one before
+TRIES = 3  # of a measurement: a busy machine is slow once, what runs away always
 LEAST_S, MOST_S = 2.0, 20.0  # CPU time that is always granted, as what is shorter is no attack, and that is never passed
 SPOKEN = (
     *(
@@ -186,6 +188,10 @@ def written(unit: str, length: int) -> str:
 
 
 def spent(working: Working, unit: str, length: int, budget_s: float) -> float:
+    """CPU seconds of the first of TRIES that keeps to the budget: what others do to the caches passes, and no growth does. TooSlowError."""
+    for _ in range(TRIES - 1):
+        with suppress(TooSlowError):
+            return cpu_seconds(partial(working.on, written(unit, length)), budget_s=budget_s)
     return cpu_seconds(partial(working.on, written(unit, length)), budget_s=budget_s)
 
 
