@@ -9,6 +9,7 @@ import asyncio
 import logging
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
+from contextlib import ExitStack
 from typing import TypeVar
 
 from edge_node.records import CachedGenerator, Cost, Progress
@@ -77,11 +78,10 @@ async def each(stage: str, items: Sequence[Item], work: Callable[[Item], Awaitab
         while waiting:
             item = waiting.popleft()
             progress(stage, len(costs), len(items))
-            try:
+            with ExitStack() as failing:
+                failing.callback(waiting.clear)  # whatever the error is: nobody begins another item
                 costs.append(await work(item))
-            except BaseException:  # whatever it is: nobody begins another item
-                waiting.clear()
-                raise
+                failing.pop_all()
 
     ended = await asyncio.gather(*(one_after_another() for _ in range(at_once)), return_exceptions=True)
     if errors := [error for error in ended if error is not None]:
