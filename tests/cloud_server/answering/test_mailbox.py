@@ -171,9 +171,9 @@ async def test_a_request_is_not_lost_with_a_poll_that_is_cancelled(box, kit):
     task = await held_poll(box, kit)
     await box.post("ward", request())
     task.cancel()
-    with pytest.raises(asyncio.CancelledError):
-        await task
-    assert len(await box.poll("ward", wait_s=0)) == 1
+    await asyncio.wait({task})
+    had = [] if task.cancelled() else task.result()  # on a busy machine the poll was quicker than its cancelling
+    assert len(had or await box.poll("ward", wait_s=30)) == 1
 
 
 async def test_closing_releases_all_polls_and_holds_no_more(box, kit):
