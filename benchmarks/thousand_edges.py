@@ -1,9 +1,9 @@
 """How many edges a cloud bears: ``python -m benchmarks.thousand_edges [--edges 1000] [--each 100] [--seconds 600] [--rate 20]``.
 
 Real cloud processes, and light edges in a few processes: they join, tell of summaries, hold polls, come and go, lie or are slow, and
-ask 20 questions a second among them (``/v1/evidence``: no language model). ``--clouds 3 --database URL``: so many replicas over one
-PostgreSQL. ``--embedder default``: the real embedding model, which 100,000 summaries keep busy for an hour; else hashed words over
-HTTP. Prints one JSON line. The shorter form for a look: ``--edges 100 --each 10 --seconds 30 --rate 5``.
+ask 20 questions a second among them (``/v1/evidence``: no language model). ``--clouds 3``: so many replicas over a PostgreSQL from a
+package; ``--postgres``: one cloud over it. ``--embedder default``: the real embedding model, which 100,000 summaries keep busy for an
+hour; else hashed words over HTTP. Prints one JSON line. The shorter form for a look: ``--edges 100 --each 10 --seconds 30 --rate 5``.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ import orjson
 import typer
 
 from benchmarks.cluster import drop_settings_of_the_shell
+from benchmarks.hnsw import server
 from benchmarks.light_edges import Load, Told, run
 from benchmarks.machine import code, machine
 from benchmarks.meters import percentile_ms
@@ -111,27 +112,26 @@ def main(
     rate: Annotated[float, typer.Option(help="Questions a second.")] = 20.0,
     processes: Annotated[int, typer.Option(min=1, help="Of light edges.")] = 2,
     count: Annotated[int, typer.Option("--clouds", min=1)] = 1,
-    database: Annotated[str, typer.Option(help="URL of a PostgreSQL, for more clouds than one.")] = "",
+    postgres: Annotated[bool, typer.Option("--postgres", help="One cloud too has its store in a PostgreSQL; several share one.")] = False,
     embedder: Annotated[Literal["hashed", "default"], typer.Option()] = "hashed",
     leaving: Annotated[float, typer.Option(help="Share of edges that leave and come again, each 30 s.")] = 0.1,
     lying: Annotated[float, typer.Option(help="Share of edges that lie.")] = 0.01,
     slow: Annotated[float, typer.Option(help="Share of edges that answer too late.")] = 0.05,
 ) -> None:
     """Run it, and print the figures."""
-    if count > 1 and not database:
-        raise typer.BadParameter("several clouds share a PostgreSQL: give --database URL")
     drop_settings_of_the_shell()
     with tempfile.TemporaryDirectory() as name, ExitStack() as stack:
         folder, environment = Path(name), dict[str, str]()
         if embedder == "hashed":
             environment["DGRAG_MODEL_EMBEDDER_URL"] = f"{stack.enter_context(model_server('instant', folder))}/v1"
+        database = stack.enter_context(server(folder / "database")) if postgres or count > 1 else ""
         urls, running = stack.enter_context(clouds(folder, count, database, environment))
         same = {"each": each, "clouds": tuple(urls), "seconds": seconds, "leaving": leaving, "leave_s": 30.0, "lying": lying, "slow": slow}
         seen, used, wall_s = ran(loads(edges, processes, rate, **same), running)
     figures = row(seen, edges=edges, wall_s=wall_s)
-    asked = {"edges": edges, "each": each, "seconds": seconds, "rate": rate, "clouds": count, "embedder": embedder}
     store = "postgresql" if database else "sqlite"
-    print(orjson.dumps({**asked, "store": store, **figures, "cloud": used, "machine": machine(), **code()}).decode())
+    asked = {"edges": edges, "each": each, "seconds": seconds, "rate": rate, "clouds": count, "embedder": embedder, "store": store}
+    print(orjson.dumps({**asked, **figures, "cloud": used, "machine": machine(), **code()}).decode())
 
 
 if __name__ == "__main__":
