@@ -15,6 +15,7 @@ from edge_node.documents.readers.text import OLE_MAGIC, ReadText, placed, stem
 from shared.errors import UnreadableDocument
 
 MAX_ROWS = 1_100_000  # of a sheet: what Excel holds, and a little
+PANIC = "PanicException"  # calamine's at some files that are cut off: no Exception, and no module has its class
 Cell = int | float | str | bool | time | date | datetime | timedelta
 
 
@@ -29,6 +30,10 @@ def read_sheet(name: str, data: bytes) -> ReadText:
         raise UnreadableDocument(name, "encrypted", "is behind a password", next_step="save it without a password") from error
     except (CalamineError, *DAMAGED) as error:
         raise UnreadableDocument(name, "bad_sheet", "is not a readable spreadsheet", next_step="save it again, or as CSV") from error
+    except BaseException as error:
+        if type(error).__name__ != PANIC:
+            raise
+        raise UnreadableDocument(name, "bad_sheet", "is damaged", next_step="open it and save it as .xlsx, or as CSV") from error
     return ReadText(stem(name), body, places)
 
 

@@ -185,6 +185,14 @@ def test_an_old_file_that_is_cut_off_or_noise_is_not_said_to_be_behind_a_passwor
         assert (caught.value.reason[:4], f"save it as {target} " in caught.value.next_step) == ("bad_", True)
 
 
+@pytest.mark.parametrize("left", [-1, -500, -600])
+def test_a_sheet_of_excel_that_is_cut_off_near_its_end_is_said_to_be_damaged(left: int):
+    """At some of these calamine panics, which is no Exception."""
+    with pytest.raises(UnreadableDocument, match="is damaged") as caught:
+        read("old.xls", old_office.sheet([(row, 0, f"Pump {row}") for row in range(400)])[:left])
+    assert caught.value.reason == "bad_sheet"
+
+
 def test_a_message_of_outlook_is_its_heads_its_text_and_what_is_attached():
     people, long = {"sender": ("Anna Keller", "anna@example.org"), "to": [("Bo Lind", "bo@example.org")]}, "It was tested again. " * 300
     at, body = datetime(2026, 3, 2, 10, tzinfo=UTC), f"Pump P-7 was recalled – Grüße an 北京.\r\n{long}"
