@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 
 from pydantic import ValidationError
 
 from edge_node.build import Adapters, build_node
 from edge_node.egress.bodies import reply_body
-from edge_node.egress.dry_run import Shown, acknowledged, copied, held, next_memories, next_sync
+from edge_node.egress.dry_run import HeldBack, Shown, acknowledged, copied, held, next_memories, next_sync
 from edge_node.egress.memory_sharing import MemorySharing
 from edge_node.egress.policy_file import NAME
 from edge_node.node import EdgeNode
@@ -19,6 +21,7 @@ from shared.errors import InputError
 from shared.wire import EVIDENCE_BUDGET_TOKENS, POINTS_MAX_BYTES, EvidenceRequest, SharedLevel, Task
 
 DEADLINE_MS = 600_000
+MASKED = "masked"  # the rule where passages are near to a question only as long as nothing in them is masked
 
 
 async def shown_evidence(
@@ -34,7 +37,7 @@ async def shown_evidence(
 ) -> Shown:
     """The reply that a requester would get from a cloud that asks for so much; no meter counts it. Raises InputError.
 
-    level, max_bytes: of the points for a global answer; a budget is for evidence.
+    level, max_bytes: of the points for a global answer; a budget is for evidence. What is held back is told of evidence alone.
     """
     try:
         request = EvidenceRequest(
@@ -51,7 +54,23 @@ async def shown_evidence(
     except ValidationError as error:
         raise InputError("this cannot be asked", next_step="a shorter question or name, and a purpose like `treatment`") from error
     served = await (node.answerer.tried_evidence(request) if task == "evidence" else node.overview.tried_points(request))
-    return Shown.of("evidence" if served.reply.evidence else "refusal", reply_body(served.reply), rule=served.rule)
+    shown = Shown.of("evidence" if served.reply.evidence else "refusal", reply_body(served.reply), rule=served.rule)
+    if task != "evidence":
+        return shown
+    nothing = not served.reply.evidence and not served.reply.refused
+    return await _with_held(node, shown, request, nothing=nothing)
+
+
+async def _with_held(node: EdgeNode, shown: Shown, request: EvidenceRequest, *, nothing: bool) -> Shown:
+    """The reply with what is near to the question here and stays. ``nothing``: the reply has no passage, and is no refusal either."""
+    near, kept = await node.answerer.near(request)
+    documents = defaultdict[str, list[str]](list)
+    for one, rule in kept:
+        documents[rule].append(one.document)
+    if nothing and len(kept) < len(near):  # the policy lets them leave, masked, and then they are not near
+        documents[MASKED] = [one.document for one in near if one not in [passage for passage, _ in kept]]
+    held = tuple(HeldBack(rule, len(names), tuple(dict.fromkeys(names))) for rule, names in documents.items())
+    return replace(shown, near=len(near), held=held)
 
 
 @asynccontextmanager

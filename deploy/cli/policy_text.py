@@ -11,7 +11,7 @@ from rich.text import Text
 from deploy.cli.render import heading, table
 from edge_node.egress.dry_run import HintBudget, Shown
 from edge_node.policy.rules import Policy
-from edge_node.policy.words import MEANING, general, listed, remembered
+from edge_node.policy.words import MEANING, general, listed, remembered, told_rule
 from shared.plural import counted
 from shared.text.marks import MARK_BYTES
 from shared.text.plain import plain
@@ -50,7 +50,13 @@ def shown(bodies: Sequence[Shown]) -> RenderableType:
             parts += [heading("Next sync of memories"), _size(body), *_memories(MemoryDelta.model_validate_json(body.body)), Text()]
     for body in bodies:
         if body.kind not in ("summaries", "memories"):
-            parts += [heading("Answer to the question"), _size(body), *_answer(EvidenceReply.model_validate_json(body.body)), Text()]
+            parts += [
+                heading("Answer to the question"),
+                _size(body),
+                *_answer(EvidenceReply.model_validate_json(body.body)),
+                *_held(body),
+                Text(),
+            ]
     return Group(*parts, Text("The exact bodies: --json", style="dim"))
 
 
@@ -87,6 +93,21 @@ def spent(found: HintBudget) -> RenderableType:
     parts += [table(("memory", "told as", "sum of epsilon"), hints), Text()]
     stay = listed([f"{count:,} ({why})" for why, count in sorted(found.stayed.items())], "none")
     return Group(*parts, Text(f"Memories that stay here: {stay}"), Text(f"Memories {remembered(found.rules)}"))
+
+
+def _held(body: Shown) -> Iterator[RenderableType]:
+    """Whether it is the policy that keeps something near to the question, or nothing is near."""
+    if body.near == 0:
+        yield Text("No passage here is near to the question, so the policy holds none back.")
+    elif body.near and not body.held:
+        yield Text("The policy holds back no passage that is near to the question.")
+    for one in body.held:
+        documents = plain(", ".join(one.documents))
+        yield Text(
+            f"held back by the policy: {counted(one.passages, 'passage')} near to the question, of {documents}; "
+            f"the rule: {told_rule(one.rule)}",
+            style="yellow",
+        )
 
 
 def _answer(reply: EvidenceReply) -> Iterator[RenderableType]:

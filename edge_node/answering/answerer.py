@@ -407,6 +407,15 @@ class Answerer:
         """What ``evidence`` would give, for this site's own eyes: no meter counts it."""
         return await self._evidence(request, self._sharing.tried)
 
+    async def near(self, request: EvidenceRequest) -> tuple[list[Evidence], list[tuple[Evidence, str]]]:
+        """What ``evidence`` would find if the policy kept and masked nothing; and what of it the policy keeps, with the rule that does.
+
+        For this site's own eyes.
+        """
+        trace = Trace()
+        found = await self._near(request, trace, partial(self.retrieve, trace=trace))
+        return found, await asyncio.to_thread(self._sharing.held, Requester(request.requester, request.purpose), found)
+
     async def _evidence(self, request: EvidenceRequest, serve: Serve) -> Served:
         trace, requester = Trace(), Requester(request.requester, request.purpose)
         withheld = await asyncio.to_thread(self._sharing.withheld, requester)
@@ -415,15 +424,18 @@ class Answerer:
         told = await self._told.of(request.memories, withheld) if self._told else []
         if request.memories_only:
             return await asyncio.to_thread(serve, requester, told, trace.steps())
-        search, settings = await self._search_for_others(trace, withheld), self.settings
+        near = await self._near(request, trace, await self._search_for_others(trace, withheld))
+        return await asyncio.to_thread(serve, requester, [*told, *near], trace.steps())
+
+    async def _near(self, request: EvidenceRequest, trace: Trace, search: FindPassages) -> list[Evidence]:
+        settings = self.settings
         if request.whole:
             least, most = settings.reader_threshold, settings.reader_passages
             found = await search(request.question, budget_tokens=request.budget_tokens, top_k=most)
         else:
             least = settings.evidence_threshold
             found = await self._read(request.question, trace, budget_tokens=request.budget_tokens, search=search)
-        relevant = [*told, *(item for item in found.evidence if item.score >= least)]
-        return await asyncio.to_thread(serve, requester, relevant, trace.steps())
+        return [item for item in found.evidence if item.score >= least]
 
     async def _search_for_others(self, trace: Trace, withheld: frozenset[str]) -> FindPassages:
         """As ``retrieve`` where nothing is masked, else over the masked passages."""

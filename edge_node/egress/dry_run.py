@@ -32,14 +32,28 @@ Content: TypeAlias = bytes
 
 
 @dataclass(frozen=True, slots=True)
+class HeldBack:
+    """Passages near to a question that one rule keeps here, and the names of their documents."""
+
+    rule: str
+    passages: int
+    documents: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Shown:
-    """A body as it would leave: what for, its text, size in bytes and SHA-256; of an answer also the rules that let it go or stop it."""
+    """A body as it would leave: what for, its text, size in bytes and SHA-256; of an answer also the rules that let it go or stop it.
+
+    near: how many passages here are near to the question, before the policy; None: nobody looked. held: those that the policy keeps.
+    """
 
     kind: str
     body: str
     bytes: int
     sha256: str
     rule: str = ""
+    near: int | None = None
+    held: tuple[HeldBack, ...] = ()
 
     @classmethod
     def of(cls, kind: str, content: Content, *, rule: str = "") -> Shown:

@@ -21,6 +21,7 @@ RULES: dict[str, str] = {
     "damaged": "labels that are damaged on disk",
     "types": "names that are masked, in a language in which they are not found",
     "fault": "the policy cannot be read",
+    "masked": "masks, behind which they are not near to the question",
 }
 QUESTIONS: dict[EscalationMode, str] = {
     "yes": "they may leave", "ask": "they leave once who asks has said yes", "no": "they stay here",

@@ -13,7 +13,7 @@ from edge_node.api.memories import FeedbackReply
 from edge_node.change import ChangeView
 from edge_node.database.backup import Backups, KeptBackup, MadeBackup
 from edge_node.documents.jobs import JobQueue
-from edge_node.egress.dry_run import Shown
+from edge_node.egress.dry_run import HeldBack, Shown
 from edge_node.egress.ledger import EgressRecord
 from edge_node.folders.keeper import FolderKeeper, FolderState
 from edge_node.folders.records import Problem
@@ -107,7 +107,8 @@ def replace_ports(monkeypatch):
 
     async def shown(*_):
         reply = (REPLY, REFUSED)[next(turns) % 2]
-        return Shown.of("evidence", reply.model_dump_json().encode(), rule="label public")
+        tried = Shown.of("evidence", reply.model_dump_json().encode(), rule="label public")
+        return replace(tried, near=1, held=(HeldBack("label night", 1, ("a.md",)),))
 
     monkeypatch.setattr(EdgeNode, "ask", answer)
     monkeypatch.setattr(Backups, "make", lambda _: MadeBackup("edge-1.db", 9, 0.1, 2, 5))

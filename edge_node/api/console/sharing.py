@@ -14,7 +14,6 @@ from edge_node.api.console.access import ConsoleRoute
 from edge_node.api.memories import CallerDep
 from edge_node.egress.policy_editor import PolicyText, checked
 from edge_node.egress.policy_file import MAX_BYTES
-from edge_node.egress.sharing import Requester
 from edge_node.node import EdgeNode
 from edge_node.policy.choices import Choices, written
 from edge_node.policy.rules import EscalationMode, Identifier, Policy, Share, doubts
@@ -23,7 +22,6 @@ from edge_node.trial import shown_evidence
 from shared.errors import Conflict, InputError
 from shared.http.console.pages import pages_of
 from shared.http.console.routes import BLANK_IS_NONE
-from shared.telemetry.trace import Trace
 from shared.wire import EvidenceReply, Purpose, Question
 
 router = APIRouter(include_in_schema=False, route_class=ConsoleRoute)
@@ -144,10 +142,8 @@ async def try_it(form: Annotated[TryForm, Form()], request: Request, node: Node)
     body = await shown_evidence(node, form.question, form.requester, form.purpose)
     outgoing = await asyncio.to_thread(node.sharing.departing, form.question, None)
     reply = EvidenceReply.model_validate_json(body.body)
-    near = await node.answerer.retrieve(form.question, Trace())
-    passages = [one for one in near.evidence if one.score >= node.answerer.settings.evidence_threshold]
-    kept = await asyncio.to_thread(node.sharing.held, Requester(form.requester, form.purpose), passages)
-    rules = {told_rule(rule): list(dict.fromkeys(one.document for one, by in kept if by == rule)) for _, rule in kept}
+    rules = {told_rule(one.rule): one.documents for one in body.held}
+    kept = sum(one.passages for one in body.held)
     return pages_of(request).page(request, "own/tried.html", body=body, reply=reply, outgoing=outgoing, form=form, kept=kept, rules=rules)
 
 

@@ -81,13 +81,26 @@ class SitesResult(BaseModel):
     others: tuple[Site, ...]
 
 
+class Held(BaseModel):
+    """Passages near to the question that one rule keeps here."""
+
+    rule: str
+    passages: int
+    documents: tuple[str, ...]
+
+
 class Body(BaseModel):
-    """A body as it would leave, at most the beginning of a long one; ``bytes`` and ``sha256`` are the whole one's."""
+    """A body as it would leave, at most the beginning of a long one; ``bytes`` and ``sha256`` are the whole one's.
+
+    ``near``: how many passages here are near to the question, whatever the policy; null: nobody looked. ``held``: those that it keeps.
+    """
 
     kind: str
     body: str
     bytes: int
     sha256: str
+    near: int | None = None
+    held: tuple[Held, ...] = ()
 
 
 class LeavingResult(BaseModel):
@@ -151,4 +164,10 @@ def leaving_text(told: LeavingResult, token: str) -> str:
 
 
 def _body_lines(bodies: Iterable[Body]) -> Iterable[str]:
-    return (f"{one.kind}, {one.bytes:,} bytes, SHA-256 {one.sha256}\n{one.body}" for one in bodies)
+    return (f"{one.kind}, {one.bytes:,} bytes, SHA-256 {one.sha256}\n{one.body}{_held_text(one)}" for one in bodies)
+
+
+def _held_text(told: Body) -> str:
+    if told.near == 0:
+        return "\nNo passage here is near to the question, so the policy holds none back."
+    return "".join(f"\nHeld back by the rule {one.rule}: {', '.join(one.documents)}" for one in told.held)

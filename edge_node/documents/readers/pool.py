@@ -175,7 +175,9 @@ class _Child:
             step = "split it, or save it as PDF or text again; DGRAG_EDGE_READER_MEMORY_BYTES allows more"
             said = f"its reader broke off: it is damaged, or takes more than {self._limits.memory_bytes:,} bytes of memory"
             return UnreadableDocument(name, "too_large", said, next_step=step)
-        return UnreadableDocument(name, "reader_failed", "its reader broke down: it may be damaged", next_step="save it as PDF or text again")
+        return UnreadableDocument(
+            name, "reader_failed", "its reader broke down: it may be damaged", next_step="save it as PDF or text again"
+        )
 
 
 class _Forker:

@@ -173,6 +173,19 @@ def test_try_for_people_says_what_is_refused_and_that_nothing_is_new(tried):
     assert "refused: the sharing policy of this site" in told
 
 
+@pytest.mark.parametrize(
+    ("question", "content", "said"),
+    [
+        ("Who makes the pump?", 'version = 1\nunlabelled = "never"', "held back by the policy: 1 passage near to the question, of pump.md"),
+        ("Who makes the pump?", 'version = 1\n[redact]\nnames = ["pump"]', "the rule: masks, behind which they are not near"),
+        ("Who makes the pump?", "version = 1", "The policy holds back no passage that is near to the question."),
+        ("Is jazz loud?", 'version = 1\nunlabelled = "never"', "No passage here is near to the question, so the policy holds none back."),
+    ],
+)
+def test_try_tells_what_the_policy_holds_back_from_what_is_not_here(tried, question, content, said):
+    assert said in " ".join(attempt(tried, content, "--question", question).split())
+
+
 def test_try_shows_a_policy_that_cannot_be_read_as_it_acts_in_the_end(tried):
     assert "Brackwell" not in attempt(tried, "version = ")
 
