@@ -168,9 +168,20 @@ async def test_an_export_that_is_cut_off_leaves_the_former_file(tmp_path: Path, 
     monkeypatch.setattr(archive, "_fetch", cut)
     async with live_edge(tmp_path / "one") as (one, url):
         await filled(one)
-        assert (await command("export", file, "--edge", url))[0] == 1
+        assert (await command("export", file, "--edge", url, "--force"))[0] == 1
     assert file.read_text() == "the former one"
     assert not file.with_name("ward.zip.part").exists()
+
+
+async def test_an_export_replaces_a_file_that_is_there_with_force_alone(tmp_path: Path, command: Commands):
+    file = tmp_path / "ward.zip"
+    file.write_text("the former one")
+    async with live_edge(tmp_path / "one") as (one, url):
+        await filled(one)
+        code, _, err = await command("export", file, "--edge", url)
+        assert (code, file.read_text(), "is there already" in err, "--force" in err) == (1, "the former one", True, True)
+        assert (await command("export", file, "--edge", url, "--force"))[0] == 0
+    assert zipfile.is_zipfile(file)
 
 
 async def test_a_document_that_the_edge_refuses_is_named_and_the_others_come(tmp_path: Path, command: Commands):
