@@ -125,6 +125,17 @@ def ocr_line(status: EdgeStatus) -> str:
     return "; ".join(filter(None, lines))
 
 
+def folder_lines(status: EdgeStatus) -> list[str]:
+    """Each folder with which an edge is not in step as a whole, as one that is missing, and what to do; none where all are.
+
+    >>> gone = {"folder": "/data/notes", "error": "the folder cannot be read – see that it is there"}
+    >>> for line in folder_lines(EdgeStatus("ward", folders=[gone, {"folder": "/data/reports", "error": ""}])): print(line)
+    ward: not in step with /data/notes: the folder cannot be read – see that it is there, or take it out of DGRAG_EDGE_FOLDERS
+    """
+    told = [one for one in status.folders if one["error"]]
+    return [plain(f"{status.edge}: not in step with {one['folder']}: {one['error']}, or take it out of DGRAG_EDGE_FOLDERS") for one in told]
+
+
 def embedder_line(status: EdgeStatus) -> str:
     """That the embedding model knows English alone, where passages are in other languages too, and what to do; else empty.
 

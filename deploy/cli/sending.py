@@ -143,6 +143,7 @@ class EdgeStatus:
     languages: Sequence[Mapping[str, Any]] = ()  # passages by language, and the pack that reads them
     ocr: Mapping[str, Sequence[str]] = field(default_factory=dict)  # languages of text in images: those used, those wanted and missing
     embedding: Mapping[str, Any] = field(default_factory=dict)  # the model, by its fingerprint
+    folders: Sequence[Mapping[str, Any]] = ()  # that it keeps itself in step with
     calibration: Mapping[str, Any] = field(default_factory=dict)  # thresholds that were set from its documents, and whether they are used
 
     @property

@@ -51,7 +51,7 @@ def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
             told = [line_of(status_now) for line_of in lines] if status_now else []
             for line in filter(None, told):
                 out().print(f"{name}: {line}", markup=False)
-        for line in (line for status_now in found.values() if status_now for line in render.kept_back(status_now)):
+        for line in (line for one in found.values() if one for line in (*render.folder_lines(one), *render.kept_back(one))):
             out().print(line, style="yellow", markup=False)
         for name, why in [*histories.items(), *troubles.items(), *refusals.items()]:
             out().print(f"{name}: {why}", markup=False)

@@ -23,6 +23,10 @@ EDGE = os.environ.get("DGRAG_EDGE_ID", "edge")
 STUCK = BROKEN = False
 HOLD = {"rule": 'label "law"', "documents": 1, "passages": 0, "line": '"law" = "full"', "advice": "under [labels]"}
 KEPT_BACK = {"summaries": 80, "all_summaries": 80, "documents": 1, "all_documents": 1, "holds": [HOLD]}
+FOLDERS = [
+    {"folder": "/data/reports", "error": ""},
+    {"folder": "/data/notes", "error": "the folder /data/notes cannot be read: No such file or directory – see that it is there"},
+]
 
 
 def answer(asked: dict[str, Any]) -> dict[str, Any]:
@@ -43,7 +47,7 @@ def status() -> dict[str, Any]:
     parked = sum(row["status"] == "parked" for row in DOCUMENTS.values())
     counts = {"queued": 0, "running": 0, "indexed": len(DOCUMENTS) - parked, "parked": parked}
     told = {"edge": EDGE, "settled": True, "documents": counts, "chunks": 7, "entities": 3, "cloud": {"connected": True}}
-    return told | {"policy": {"kept_back": KEPT_BACK}} if EDGE == "closed" else told
+    return told | {"policy": {"kept_back": KEPT_BACK}, "folders": FOLDERS} if EDGE == "closed" else told
 
 
 class Service(BaseHTTPRequestHandler):

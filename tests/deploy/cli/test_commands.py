@@ -251,6 +251,14 @@ def test_up_add_and_status_say_what_a_policy_keeps_and_the_line_to_add(dgrag: Dg
         assert 'label "law", holds 1 of them; to let them leave, add to its policy.toml, under [labels]: "law" = "full"' in said, arguments
 
 
+def test_status_names_a_folder_that_is_missing_and_what_to_do(dgrag: Dgrag):
+    dgrag("up", "--names", "closed", "--detach")
+    told = " ".join(dgrag("status")[1].split())
+    assert "closed: not in step with /data/notes: the folder /data/notes cannot be read: No such file or directory" in told
+    assert "see that it is there, or take it out of DGRAG_EDGE_FOLDERS" in told
+    assert "/data/reports" not in told
+
+
 def test_add_asks_for_the_edge_where_there_are_two(dgrag: Dgrag, folder: Path):
     dgrag("up", "--edges", "2", "--detach")
     code, _, err = dgrag("add", str(folder))
