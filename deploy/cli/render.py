@@ -192,7 +192,8 @@ def kept_back(status: EdgeStatus) -> list[str]:
         return []
     summaries = _leaving(kept["summaries"], kept["all_summaries"], "summary", "summaries")
     documents = _leaving(kept["documents"], kept["all_documents"], "document", "documents")
-    lines = [f"{status.edge}: its sharing policy lets {summaries} and {documents} leave"]
+    parked = f"; {kept['parked']:,} more parked" if kept.get("parked") else ""
+    lines = [f"{status.edge}: its sharing policy lets {summaries} and {documents} leave{parked}"]
     for hold in kept["holds"]:
         held = counted(hold["passages"], "passage") if hold["passages"] else f"{hold['documents']:,} of them"
         if told := hold.get("summaries"):

@@ -6,7 +6,7 @@ import json
 import logging
 import shutil
 import sqlite3
-from collections import Counter, defaultdict
+from collections import defaultdict
 from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
@@ -294,14 +294,6 @@ class DocumentStore:
     def label_sets(self) -> set[tuple[str, ...] | None]:
         """The lists of labels that documents have; None stands for damaged ones."""
         return {read_labels(row["labels"]) for row in self.database.rows("SELECT DISTINCT CAST(labels AS BLOB) AS labels FROM documents")}
-
-    def label_counts(self) -> dict[tuple[str, ...] | None, int]:
-        """How many documents have each list of labels; None stands for damaged ones."""
-        query = "SELECT CAST(labels AS BLOB) AS labels, count(DISTINCT name) AS n FROM documents GROUP BY 1"
-        found = Counter[tuple[str, ...] | None]()
-        for row in self.database.rows(query):
-            found[read_labels(row["labels"])] += row["n"]
-        return dict(found)
 
     def beyond(self, labels: frozenset[str]) -> frozenset[str]:
         """The documents that have, in one of their versions, a label that is none of these, or labels that are damaged."""

@@ -11,6 +11,7 @@ from operator import itemgetter
 from typing import Any, TypeVar
 
 from edge_node.database.public_ids import PublicIds
+from edge_node.documents.counting import label_counts, parked_count, served_count
 from edge_node.documents.filters import outside
 from edge_node.documents.languages import Languages, State
 from edge_node.documents.store import LABELS_CHANGED, DocumentStore
@@ -123,7 +124,8 @@ class Sharing:
 
     def kept_back(self, policy: Policy) -> WithheldCounts:
         """What a policy keeps here, this one or another; of summaries what the one in force keeps."""
-        counts = self._documents.label_counts()
+        database = self._documents.database
+        counts = label_counts(database)
         shut = [labels for labels in counts if labels is None or policy.summary_level(labels) < Level.SUMMARY]
         unread = self.unread(policy)
         documents = {identity for identity in unread if not is_chunk(identity)}
@@ -131,7 +133,7 @@ class Sharing:
             documents |= self._documents.not_labelled([labels for labels in counts if labels is not None and labels not in shut])
         blank, summaries = self._graph.blank_summaries()
         why = holds(policy, counts, self._languages.counts() if unread else {}, blank)
-        return WithheldCounts(blank, summaries, len(documents), sum(counts.values()), why)
+        return WithheldCounts(blank, summaries, served_count(database, documents), served_count(database), why, parked_count(database))
 
     def of_labels(self, labels: Sequence[str]) -> tuple[Share, tuple[str, ...]]:
         """How much of a document with these labels may leave, before exceptions, and those that a policy in force does not name."""

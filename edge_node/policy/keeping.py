@@ -33,13 +33,17 @@ class WithheldBy:
 
 @dataclass(frozen=True, slots=True)
 class WithheldCounts:
-    """How many of how many summaries and documents stay here. A document that only shares summaries is not among them."""
+    """How many of how many summaries and indexed documents stay here. A document that only shares summaries is not among them.
+
+    parked: documents beside these, of which nothing is indexed, so nothing leaves.
+    """
 
     summaries: int
     all_summaries: int
     documents: int
     all_documents: int
     holds: tuple[WithheldBy, ...]
+    parked: int = 0
 
 
 def holds(policy: Policy, documents: Mapping[Labels, int], unread: Mapping[str, int], blank: int = 0) -> tuple[WithheldBy, ...]:

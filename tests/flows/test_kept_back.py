@@ -14,6 +14,7 @@ from edge_node.policy.keeping import holds
 from edge_node.policy.rules import Policy
 from shared.plural import counted
 from tests.support.federation import PLANT, REFUSAL, WARD, federation
+from tests.support.running_edge import running_edge
 from tests.support.waiting import until
 
 ROW = (
@@ -66,6 +67,19 @@ async def test_an_unnamed_label_that_keeps_everything_is_told_and_the_line_that_
         file.write_text(file.read_text().replace("[labels]", f"[labels]\n{kept['holds'][0]['line']}\n#"))  # in the standard policy
         await until(lambda: cloud.edges()[1].summaries > 0)
         assert (cloud.edges()[1].withheld, await status_line(ward)) == (0, [])
+
+
+async def test_what_is_parked_is_told_beside_the_documents_that_may_leave_and_is_none_of_them(tmp_path):
+    async with running_edge(tmp_path, strategy="dgrag") as edge:
+        await edge.add("ward.md", WARD)
+        await edge.add("law.md", STAYS, labels=["law"])
+        for labels in ("law", "public"):
+            files = {"file": (f"{labels}.pdf", b"%PDF-1.4 nothing")}
+            assert (await edge.http.post("/v1/documents", files=files, data={"labels": labels})).status_code == 202
+        await edge.settled()
+        first, second, _ = await status_line(edge)
+        assert first.endswith("and 1 of 2 documents leave; 2 more parked")
+        assert "holds 1 of them" in second
 
 
 async def test_an_asking_site_does_not_learn_that_another_one_keeps_something(tmp_path):

@@ -182,7 +182,7 @@ def _state(node: EdgeNode) -> dict[str, Any]:
         "text": text,
         "unreadable": unreadable,
         "history": node.policies.history(),
-        "worn": sorted({*policy.labels, *(label for labels in node.documents.label_counts() for label in labels or ())})[:MOST_LABELS],
+        "worn": sorted({*policy.labels, *(label for labels in node.documents.label_sets() for label in labels or ())})[:MOST_LABELS],
         "shares": MEANING,
         "question_modes": QUESTIONS,
         "identifiers": IDENTIFIERS,

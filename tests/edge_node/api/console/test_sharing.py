@@ -50,7 +50,7 @@ async def test_a_saved_policy_is_in_force_and_the_former_one_can_be_shown_and_br
     await by["write"].add("wards.md", "Juniper Ward has a pump.")
     first = by["admin"].edge.node.policies.present().text
     saved = await save(by, CLOSED.replace("\n", "\r\n"))
-    for told in ("saved and in force", "1 of 1 documents", "unlabelled = &#34;never&#34;"):
+    for told in ("saved and in force", "1 of 1 indexed documents", "unlabelled = &#34;never&#34;"):
         assert told in saved.text
     assert by["admin"].edge.node.policies.present().text == CLOSED
     former = (await by["admin"].get("/console/sharing/history/1")).text
@@ -136,14 +136,14 @@ async def test_a_check_and_a_trial_say_what_would_be_held_back_and_each_rule_onc
     held = tried.text.partition("would hold back")[2].partition("<details>")[0]
     assert (all(f"ward-{number}.md" in held for number in range(3)), "open.md" in held) == (True, False)
     checked = (await by["admin"].send("POST", "/console/sharing/check", data={"text": CLOSED})).text
-    for told in ("4 of 4 documents would share nothing", "label &#34;patients&#34;, which the policy does not name"):
+    for told in ("4 of 4 indexed documents would share nothing", "label &#34;patients&#34;, which the policy does not name"):
         assert told in checked
 
 
 async def test_what_stays_here_is_looked_at_anew_and_faster_while_summaries_change(by):
     await by["write"].add("ward.md", "Juniper Ward has a pump.")
     page = (await by["admin"].get("/console/sharing/held")).text
-    assert ("every 10s" in page, "0 of 1 documents" in page) == (True, True)
+    assert ("every 10s" in page, "0 of 1 indexed documents" in page) == (True, True)
     by["admin"].edge.node.sharing.is_told = lambda: False
     assert "every 1s" in (await by["admin"].get("/console/sharing/held")).text
     assert (await by["read"].get("/console/sharing/held")).status_code == 403
