@@ -14,7 +14,7 @@ from tests.support.waiting import until
 
 pytestmark = pytest.mark.process
 ASK = {"question": "What went wrong with the pumps?", "mode": "global"}
-DEADLINE_S = 4.0  # of the fan-out; that it is kept to, test_overview measures by a clock of its own
+DEADLINE_S = 10.0  # of the fan-out, enough for the honest where much else runs; that it is kept to, test_overview measures by its own clock
 
 
 def points_of(edge, *texts):

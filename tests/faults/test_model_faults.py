@@ -102,7 +102,7 @@ class Bench:
 
 
 @contextlib.asynccontextmanager
-async def bench(folder, profile, faulty, *, deadline_s=10.0, **budget):
+async def bench(folder, profile, faulty, *, deadline_s=120.0, **budget):
     async with model_server(profile, faulty) as server, server.client() as http:
         made = Bench(folder, server, http, deadline_s=deadline_s, retries=RetryBudget(**budget))
         yield made
@@ -110,7 +110,7 @@ async def bench(folder, profile, faulty, *, deadline_s=10.0, **budget):
 
 
 def deadline_s(profile):
-    return 0.1 if profile in {"hang", "drip"} else 10.0
+    return 0.1 if profile in {"hang", "drip"} else 120.0
 
 
 @pytest.mark.parametrize("profile", sorted(PROFILES.keys() - {"429", "hang", "drip"}))
