@@ -68,23 +68,47 @@ class PassageSummary:
 
     summary_id: str
     text: str
-    score: float  # cosine with the question
+    score: float  # cosine with the question; of a description, that of the nearest of its passages
     passages: tuple[Evidence, ...]
+    about: str = ""  # of a description that does not name it: what it describes
+
+    @property
+    def line(self) -> str:
+        """The text as a prompt has it: behind what it is about, if that is to be said.
+
+        >>> PassageSummary("mill", "It grinds.", 0.5, (), "Orrin Mill").line
+        'Orrin Mill: It grinds.'
+        """
+        return f"{self.about}: {self.text}" if self.about else self.text
 
 
 @dataclass(frozen=True, slots=True)
 class Retrieval:
-    """What was found for a question: passages, best first, one-line relations, and summaries, nearest first."""
+    """What was found for a question: passages, best first, one-line relations, summaries, nearest first, and descriptions.
+
+    ``descriptions``: of entities and relations that were found, what was found first in front; beside the budget, as a reader cuts them.
+    """
 
     evidence: tuple[Evidence, ...]
     facts: tuple[str, ...] = ()
     summaries: tuple[PassageSummary, ...] = ()
     unknown: float = 0.0  # share of the question's words that stand nowhere in the documents; 0 where nobody looked
+    descriptions: tuple[PassageSummary, ...] = ()
+
+    @property
+    def nearness(self) -> float:
+        """The best score of a passage, or of one below a description; -1 where there is none."""
+        return max([*(item.score for item in self.evidence), *(item.score for item in self.descriptions)], default=-1.0)
+
+    @property
+    def written(self) -> tuple[PassageSummary, ...]:
+        """What is no document's own text, in the order of a prompt."""
+        return (*self.summaries, *self.descriptions)
 
     @property
     def citable(self) -> tuple[Evidence, ...]:
-        """The passages, then those that only a summary is about."""
-        below = (passage for summary in self.summaries for passage in summary.passages)
+        """The passages, then those that only a summary or a description is about."""
+        below = (passage for text in self.written for passage in text.passages)
         return tuple(dict.fromkeys([*self.evidence, *below]))
 
 

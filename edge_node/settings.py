@@ -351,6 +351,7 @@ class RetrievalSettings(Section):
     top_k: Annotated[int, Field(ge=1, le=1000)] = 20  # ④ passages, and what each channel adds to their choice
     candidate_tokens: Annotated[int, Field(ge=50)] = 1600  # ④ budget of the passages that are searched for the best sentences
     context_tokens: Annotated[int, Field(ge=50)] = 300  # ④ budget of those sentences, which the model reads; a large model: 4000
+    description_share: Share = 0.0  # ④ of it, for descriptions of the entities and relations found (dgrag); the paper's way: 0.3 or more
 
 
 class GateSettings(Section):

@@ -11,6 +11,7 @@ from functools import partial
 from typing import Literal, Protocol
 
 from edge_node.answering.copied_facts import CopiedFacts
+from edge_node.answering.describing import fitting
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.gate import Gate, Question
@@ -21,7 +22,7 @@ from edge_node.answering.sampling import Sampling, answer_prompt, draw, sufficie
 from edge_node.cloud.client import CloudClient
 from edge_node.egress.memory_outbox import Tells
 from edge_node.egress.sharing import STAYS, Requester, Served, Sharing
-from edge_node.graph.local_search import lines_within
+from edge_node.graph.local_search import lines_within, part_of
 from edge_node.policy.rules import EscalationMode
 from edge_node.records import NOTHING_WITHHELD, Filters, Retrieval, Retriever
 from edge_node.settings import AnswerSettings
@@ -236,24 +237,39 @@ class Answerer:
         """Passages of this site for whoever asks."""
         return await (await self._search_for(ask, Trace()))(ask.question, budget_tokens=budget_tokens, top_k=top_k)
 
-    async def _read(self, question: str, trace: Trace, *, budget_tokens: int, search: FindPassages) -> Retrieval:
-        """④ What a model is to read: passages for the question and each of its parts, narrowed to their best sentences."""
+    async def _read_here(self, question: str, trace: Trace, search: FindPassages) -> Retrieval:
+        """④ What the model of this site reads: the passages leave a share of its context to descriptions, which never leave the site."""
+        budget, share = self.settings.context_tokens, self.settings.description_share
+        return await self._read(question, trace, budget_tokens=budget, search=search, description_tokens=part_of(budget, share))
+
+    async def _read(
+        self, question: str, trace: Trace, *, budget_tokens: int, search: FindPassages, description_tokens: int = 0
+    ) -> Retrieval:
+        """④ What a model is to read: passages for the question and each of its parts, narrowed to their best sentences.
+
+        ``description_tokens``: of the budget, for descriptions of what was found; passages say what these do not.
+        """
         found = [await search(part) for part in questions_in(question)]
         passages = {passage.chunk_id: passage for retrieval in found for passage in retrieval.evidence}
         summaries = {one.summary_id: one for retrieval in found for one in retrieval.summaries}
+        descriptions, used = fitting([retrieval.descriptions for retrieval in found], description_tokens, self._selector.count)
         with trace.step("narrow"):
             evidence, told = await self._selector.narrow(
-                question, list(passages.values()), list(summaries.values()), budget_tokens=budget_tokens
+                question,
+                list(passages.values()),
+                list(summaries.values()),
+                budget_tokens=budget_tokens - used,
+                said="\n".join(one.text for one in descriptions),
             )
         lines = lines_within(found[0].facts, budget_tokens, self._selector.count)  # as much again as the passages, at most
-        return Retrieval(evidence, lines, told, found[0].unknown)
+        return Retrieval(evidence, lines, told, found[0].unknown, descriptions)
 
     async def probed(self, question: str) -> GateReport:
         """What the gate sees of a question before anything is sampled. Raises ModelError."""
         trace, deadline, fence = Trace(), Deadline(self.settings.answer_deadline_s), Fence(secrets.token_hex(FENCE_BYTES))
         search = await self._search_for(Ask(question, mode="local"), trace)
-        found = await self._read(question, trace, budget_tokens=self.settings.context_tokens, search=search)
-        nearness = max((item.score for item in found.evidence), default=-1.0)
+        found = await self._read_here(question, trace, search)
+        nearness = found.nearness
         if (report := self._gate.too_far(nearness, found.unknown)) is not None:
             return report
         sufficiency = await self._gate.sufficiency(sufficiency_prompt(question, found, fence), trace, deadline)
@@ -262,10 +278,10 @@ class Answerer:
     async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> LocalAttempt:
         """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""
         search = await self._search_for(ask, trace)
-        found = await self._read(ask.question, trace, budget_tokens=self.settings.context_tokens, search=search)
-        if not found.evidence:
+        found = await self._read_here(ask.question, trace, search)
+        if not (found.evidence or found.descriptions):
             return LocalAttempt(found, GateReport("escalate", "nothing is indexed here"))
-        nearness = max(item.score for item in found.evidence)
+        nearness = found.nearness
         if (report := self._gate.too_far(nearness, found.unknown)) is not None:
             return LocalAttempt(found, report)
         settings = self.settings

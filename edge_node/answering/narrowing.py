@@ -10,6 +10,7 @@ import numpy as np
 from edge_node.records import PassageSummary
 from shared.ports import Embedder, FloatArray, Tokenizer, embed_questions
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
+from shared.text.fence import one_line
 from shared.text.prompts import grouped
 from shared.text.sentences import content_words, questions_in, sentences
 
@@ -117,14 +118,15 @@ class SentenceSelector:
         return self._tokenizer.count(text)
 
     async def narrow(
-        self, question: str, passages: Sequence[Evidence], summaries: Sequence[PassageSummary] = (), *, budget_tokens: int
+        self, question: str, passages: Sequence[Evidence], summaries: Sequence[PassageSummary] = (), *, budget_tokens: int, said: str = ""
     ) -> tuple[tuple[Evidence, ...], tuple[PassageSummary, ...]]:
         """The sentences that matter most, within the budget: passages with exact spans, and what is left of the summaries.
 
-        Both compete in one order, as passages and nodes do in EraRAG's collapsed search (Alg. 2 l. 2).
+        Both compete in one order, as passages and nodes do in EraRAG's collapsed search (Alg. 2 l. 2). ``said``: what stands beside them,
+        whose sentences are not needed again.
         """
         texts = [*passages, *map(_as_passage, summaries)]
-        found = await self._scored(question, texts, most_tokens=LOOKED_AT * budget_tokens)
+        found = await self._scored(question, texts, most_tokens=LOOKED_AT * budget_tokens, said=said)
         kept = within(ranked(found.scores), found.sizes, budget_tokens) if found.sentences else []
         narrowed = joined(texts, [found.sentences[row] for row in kept], [float(found.cosines[row].max()) for row in kept])
         of = {summary.summary_id: summary for summary in summaries}
@@ -137,9 +139,9 @@ class SentenceSelector:
         chosen = ranked(found.scores)[:k] if found.sentences else []
         return [made for row in chosen for made in joined(passages, [found.sentences[row]], [float(found.cosines[row].max())])]
 
-    async def _scored(self, question: str, passages: Sequence[Evidence], *, most_tokens: int) -> _Scored:
+    async def _scored(self, question: str, passages: Sequence[Evidence], *, most_tokens: int, said: str = "") -> _Scored:
         """The sentences that share most words with the question, with how near they are."""
-        found, questions = units(passages), questions_in(question)
+        found, questions = [unit for unit in units(passages) if not said or one_line(unit.text) not in said], questions_in(question)
         if not found:
             return _Scored([], [], np.empty((0, len(questions)), np.float32), np.empty((0, len(questions)), np.float32))
         shared, sizes = shared_words([unit.text for unit in found], questions), [self._tokenizer.count(unit.text) for unit in found]

@@ -38,12 +38,17 @@ class Sampling:
 def answer_prompt(question: str, found: Retrieval, fence: Fence, *, task: str = TASK_ANSWER) -> tuple[Message, ...]:
     """The messages for a question. Only their end differs by task, so a server keeps the common prefix from call to call.
 
-    The numbers of the summaries go on from those of the passages.
+    The numbers of the summaries go on from those of the passages, and those of the descriptions from theirs.
     """
-    texts = [f"[{n}] {one_line(summary.text)}" for n, summary in enumerate(found.summaries, start=len(found.evidence) + 1)]
-    summaries = ["Summaries of several passages:", *texts] if texts else []
-    relations = ["Known relations:", *map(one_line, found.facts)] if found.facts else []
-    framed = fence.around("\n".join([listed(found.evidence), *summaries, *relations]))
+    texts = [f"[{n}] {one_line(text.line)}" for n, text in enumerate(found.written, start=len(found.evidence) + 1)]
+    summaries, descriptions = texts[: len(found.summaries)], texts[len(found.summaries) :]
+    parts = [
+        listed(found.evidence),
+        *(["Summaries of several passages:", *summaries] if summaries else []),
+        *(["Descriptions from the same documents:", *descriptions] if descriptions else []),
+        *(["Known relations:", *map(one_line, found.facts)] if found.facts else []),
+    ]
+    framed = fence.around("\n".join(parts))
     return ANSWER.render(passages=framed, question=asked(question), task=task)
 
 
@@ -53,7 +58,7 @@ def sufficiency_prompt(question: str, found: Retrieval, fence: Fence) -> tuple[M
 
 
 def with_passages(answer: str, found: Retrieval) -> str:
-    """An answer with passages of ``found.citable`` in the place of the summaries that it cites: nobody can open a summary.
+    """An answer with passages of ``found.citable`` in the place of the summaries and descriptions that it cites: nobody can open these.
 
     For each it is the passage that shares most words with the sentence; of equal ones the one nearest the question.
 
@@ -64,10 +69,10 @@ def with_passages(answer: str, found: Retrieval) -> str:
     >>> with_passages("Two pumps fail [1].", Retrieval((), summaries=(PassageSummary("n", "Pumps and gates.", 0.6, tuple(below)),)))
     'Two pumps fail [2].'
     """
-    if not found.summaries:
+    if not found.written:
         return answer
     rows = {passage: row for row, passage in enumerate(found.citable, start=1)}
-    below = {n: summary.passages for n, summary in enumerate(found.summaries, start=len(found.evidence) + 1)}
+    below = {n: text.passages for n, text in enumerate(found.written, start=len(found.evidence) + 1)}
     pieces = (answer[start:end] for start, end in sentences(answer))
     return "".join(_opened(piece, below, rows) for piece in pieces)
 

@@ -160,9 +160,10 @@ class Index:
         """The passages of all methods in one order, each once, their lines and summaries; the budget's rest goes to the nearest others."""
         lines = tuple(dict.fromkeys(line for one in found for line in one.facts))
         summaries = tuple(summary for one in found for summary in one.summaries)
+        descriptions = tuple(one for retrieval in found for one in retrieval.descriptions)
         unknown = self.write_path.passages.unknown(asked.question, asked.shown.withheld)
         if len(found) == 1 and found[0].evidence:
-            return Retrieval(found[0].evidence, lines, summaries, unknown)
+            return Retrieval(found[0].evidence, lines, summaries, unknown, descriptions)
         count, passages = self._tokenizer.count, dict[str, Evidence]()
         for item in (item for one in found for item in one.evidence):
             known = passages.get(whole_of(item.chunk_id))
@@ -175,7 +176,7 @@ class Index:
             if len(kept) < asked.top_k and ((tokens := count(item.text)) <= left or not kept):  # the first is always in
                 kept.append(item)
                 left -= tokens
-        return Retrieval(tuple(kept), lines, summaries, unknown)
+        return Retrieval(tuple(kept), lines, summaries, unknown, descriptions)
 
     # ------------------------------------------------------------ views
 

@@ -161,10 +161,17 @@ class QueryVectors:
 
 @dataclass(frozen=True, slots=True)
 class RankedChunks:
-    """Chunks, best first, with their cosine; relations, best first."""
+    """Chunks, best first, with their cosine; entities, relations, and those one hop from an entity, each best first."""
 
     chunks: tuple[tuple[str, float], ...]
-    relations: tuple[Pair, ...]
+    entities: tuple[str, ...]
+    hits: tuple[Pair, ...]
+    near: tuple[Pair, ...]
+
+    @property
+    def relations(self) -> tuple[Pair, ...]:
+        """All of them, each once."""
+        return tuple(dict.fromkeys([*self.hits, *self.near]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +186,7 @@ class GraphSearch:
     top_k: int
 
     def run(self) -> RankedChunks:
-        """The ``top_k`` best chunks by nearness, words and graph, and the relations of what the question names."""
+        """The ``top_k`` best chunks by nearness, words and graph, what the question names or hits, and the relations of that."""
         words = self.passages.matches(self.sought.question, self.shown.withheld) if "lexical" in self.channels else None
         near = [key for key, _ in self.passages.top(self.sought.whole, max(self.top_k, START_CHUNKS), self.shown.withheld)]
         shared = [key for key, _ in words.top(max(self.top_k, START_CHUNKS))] if words else []
@@ -190,18 +197,20 @@ class GraphSearch:
             return cosines, relevance(cosines, {key: words.of(key) for key in cosines} if words else {})
 
         hits = self._hits()
+        entities = dict.fromkeys(key for key, _ in hits.entities)
         joined = [(pair, score) for pair, score in neighbours(hits, self.view.adjacency) if self._is_shown(pair)]
         support = self.shown.chunks(chunk_support(hits, joined, self.view.graph))
         if "pagerank" in self.channels:
             named = self._named()
+            entities = dict.fromkeys([*named, *entities])
             relevant = judged(key for entity in named for key in self._chunks_of(entity)[:LOOKED_AT])[1]
             support = self._walked(named, relevant, support)
             linked = Hits(tuple((key, 1.0) for key in named), hits.relations)
             joined += [(pair, score) for pair, score in neighbours(linked, self.view.adjacency) if self._is_shown(pair)]
         cosines, relevant = judged(rank_by(support, self.top_k))
         order = rank_by(blended(relevant, support), self.top_k)
-        pairs = dict.fromkeys(pair for pair, _ in [*hits.relations, *joined])
-        return RankedChunks(tuple((key, cosines[key]) for key in order), tuple(pairs))
+        told, near_by = (tuple(pair for pair, _ in pairs) for pairs in (hits.relations, joined))
+        return RankedChunks(tuple((key, cosines[key]) for key in order), tuple(entities), told, near_by)
 
     def _hits(self) -> Hits:
         """Dual level: entities nearest the low-level keywords, relations nearest the high-level ones."""

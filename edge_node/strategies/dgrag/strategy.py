@@ -6,12 +6,13 @@ import asyncio
 from functools import partial
 from typing import TYPE_CHECKING
 
-from edge_node.graph.local_search import lines_within
+from edge_node.graph.local_search import lines_within, part_of
 from edge_node.graph.tools import Tools
 from edge_node.graph.view import View, fact_lines
 from edge_node.model_task import UncachedGenerator
 from edge_node.records import Needs, Retrieval
 from edge_node.settings import RetrievalSettings
+from edge_node.strategies.dgrag.descriptions import Describer
 from edge_node.strategies.dgrag.search import GraphSearch, KeywordFinder, ModelKeywords, NlpKeywords, QueryVectors
 from edge_node.strategies.method import FACTS_SHARE, Method, MethodQuery
 from edge_node.strategies.write_path import WritePath
@@ -47,7 +48,8 @@ class DGRAG(Method):
     async def search(self, asked: MethodQuery) -> Retrieval:
         """④ Chunks by nearness, words and graph, within the budget; a passage's score is its own nearness to the question alone.
 
-        With them the relations of what the question names, where these passages do not tell of them.
+        With them the relations of what the question names, where these passages do not tell of them; or, where descriptions have a
+        share, what describes the entities and relations that were found.
         """
         sought = await self._sought(asked)
         return await asyncio.to_thread(partial(self._found, self._write_path.view, asked, sought))
@@ -66,6 +68,10 @@ class DGRAG(Method):
     def _found(self, view: View, asked: MethodQuery, sought: QueryVectors) -> Retrieval:
         passages, shown = self._write_path.passages, asked.shown
         found = GraphSearch(view, passages, sought, shown, self._settings.retrieval, asked.top_k).run()
+        if share := self._settings.description_share:
+            describer = Describer(view, passages, asked.vector, self._tools.tokenizer.count)
+            told = () if shown.withheld else describer.within(found, part_of(asked.budget_tokens, share))
+            return Retrieval(passages.read(found.chunks, budget_tokens=asked.budget_tokens), descriptions=told)
         facts_tokens = int(asked.budget_tokens * FACTS_SHARE)
         evidence = passages.read(found.chunks, budget_tokens=asked.budget_tokens - facts_tokens)
         read = frozenset(item.chunk_id for item in evidence)
