@@ -43,6 +43,7 @@ ORDER = (
     "ketrag",
     "ketrag-model",
     "model-index",
+    "dual-level",
     "graphrag",
     "graphrag-federated",
     "peers",
