@@ -155,7 +155,8 @@ def _searching(edge: _Edge, graph: GraphStore, embedder: Embedder, judging: Embe
 
     async def tell_cloud() -> None:
         if edge.link is not None:
-            edge.link.wake()
+            waiting = await edge.background.run(documents.counts)
+            edge.link.wake(more_to_come=waiting["queued"] + waiting["running"] > 0)
             await released.warm()
 
     keep = edge.queue, edge.receipts, strategy, edge.cutter, settings, edge.background

@@ -164,7 +164,7 @@ class EdgeNode:
                 self._asked = wanted
                 await self._settle()
         elif self.link is not None and not self.link.in_sync:
-            self.link.wake()  # what was held back while no policy could be read goes now
+            self.link.wake(more_to_come=not self.worker.idle)  # what was held back while no policy could be read goes now
 
     async def _open(self) -> None:
         """Build the caches. What may pass, as a full disk or a model that is away, is waited out; damage is not."""

@@ -21,8 +21,9 @@ from shared.wire import Enrolled, EvidenceReply, EvidenceRequest, Task
 
 log = logging.getLogger("dgrag.edge.link")
 POLL_WAIT_S = 25.0
-# Seconds without a sync for each second of the last one: while a long queue is read every settle is news, of mostly the same summaries.
-REST = 2.0
+# Seconds without a sync for each second of the last one. While a long queue is read every settle is news, of mostly the same summaries,
+# and what the cloud makes of them is made again at the next one.
+REST, REST_WHILE_READING = 2.0, 10.0
 MOST_REST_S = 30.0
 HEAD_EVERY_S = 60.0  # the end of the ledger is shown to the cloud at most so often, when nothing is synced
 FAREWELL_S = 1.0  # a stop waits so long for replies to end, and then for the cloud to see the ledger's end
@@ -93,6 +94,7 @@ class CloudConnection:
         self._ledger = ledger
         self._join = join
         self._news = asyncio.Event()
+        self._more_to_come = False
         self._failures = 0  # in a row, with no line between them that held for as long as the longest wait
         self._desks: dict[Task, _Desk] = {
             "evidence": _Desk(serve, AT_ONCE, AT_ONCE + MAX_WAITING),
@@ -110,10 +112,14 @@ class CloudConnection:
         """The cloud has acknowledged our newest summaries, and memories."""
         return self.state.connected and all(replicator.done for replicator in self._replicators)
 
-    def wake(self) -> None:
-        """There may be new summaries or memories: send them soon; a cloud that is away gets them when it is back."""
+    def wake(self, *, more_to_come: bool = False) -> None:
+        """There may be new summaries or memories: send them soon; a cloud that is away gets them when it is back.
+
+        ``more_to_come``: documents are still read, so these summaries are not the last ones, and may wait for some more.
+        """
         for replicator in self._replicators:
             replicator.stir()
+        self._more_to_come = more_to_come
         self._news.set()
 
     async def run(self) -> None:
@@ -195,10 +201,20 @@ class CloudConnection:
             began = self._now()
             for replicator in self._replicators:
                 await replicator.send()
-            rest = Deadline(min(REST * (self._now() - began), MOST_REST_S), now=self._now)
+            ended = self._now()
             await self._ledger.send()
             await self._news.wait()
-            await asyncio.sleep(rest.left_s())
+            await self._rest(ended - began, ended)
+
+    async def _rest(self, took_s: float, ended: float) -> None:
+        """Let some time pass after a sync: more while documents are read, less as soon as all are."""
+        while (left_s := rest_s(took_s, more_to_come=self._more_to_come) - (self._now() - ended)) > 0:
+            self._news.clear()
+            try:
+                async with asyncio.timeout(left_s):
+                    await self._news.wait()
+            except TimeoutError:
+                return
 
     async def _show(self) -> None:
         while True:
@@ -257,6 +273,15 @@ class CloudConnection:
             await self._reply(request, Served(EvidenceReply(refused=DENIED), "the sharing policy has changed meanwhile"), left)
         except CloudError as error:
             log.warning("a reply did not reach the cloud: %s", error.message)
+
+
+def rest_s(took_s: float, *, more_to_come: bool) -> float:
+    """Seconds between the end of a sync, which took so many, and the next one.
+
+    >>> rest_s(2.0, more_to_come=False), rest_s(2.0, more_to_come=True), rest_s(600.0, more_to_come=False)
+    (4.0, 20.0, 30.0)
+    """
+    return min((REST_WHILE_READING if more_to_come else REST) * took_s, MOST_REST_S)
 
 
 def _served(outcome: Served | BaseException) -> Served:

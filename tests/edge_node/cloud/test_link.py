@@ -5,7 +5,7 @@ import contextlib
 
 import pytest
 
-from edge_node.cloud.link import AT_ONCE, BACKOFF_S, HEAD_EVERY_S, MAX_WAITING, MAX_WAITING_REPORTS, MOST_REPLIES, CloudConnection
+from edge_node.cloud.link import AT_ONCE, BACKOFF_S, MAX_WAITING, MAX_WAITING_REPORTS, MOST_REPLIES, CloudConnection
 from edge_node.cloud.sync import LedgerReplicator, LinkState, SummaryReplicator
 from edge_node.database.schema import Database
 from edge_node.documents.receipts import ACKNOWLEDGED
@@ -252,28 +252,29 @@ async def test_news_is_sent_while_the_poll_is_held(graph):
     assert [delta.base_version for delta in cloud.deltas] == [0, 1]
 
 
-@pytest.mark.parametrize(("took_s", "rest_s"), [(4.0, 8.0), (600.0, 30.0)])
-async def test_news_that_comes_during_a_long_sync_waits_twice_as_long_as_that_took(graph, monkeypatch, took_s, rest_s):
-    clock, sleep, rests, rested = [0.0], asyncio.sleep, [], asyncio.Event()
+async def test_after_a_sync_news_waits_the_longer_while_more_is_read_and_goes_once_all_is(graph):
+    clock, cloud = [0.0], FakeCloud()
+    push, pushed = cloud.push, []
 
-    class SlowCloud(FakeCloud):
-        async def push(self, delta, **said):
-            clock[0] += took_s
-            link.wake()
-            return await super().push(delta, **said)
+    async def slow_push(delta, **said):
+        clock[0] += 2.0
+        pushed.append(delta.version)
+        return await push(delta, **said)
 
-    async def slept(seconds):
-        if seconds >= HEAD_EVERY_S:  # a held poll, a head shown again
-            await sleep(seconds)
-        rests.append(seconds)
-        rested.set()
-
-    cloud = SlowCloud()
+    cloud.push = slow_push
     link = link_of(cloud, graph, now=lambda: clock[0])
-    monkeypatch.setattr("edge_node.cloud.link.asyncio.sleep", slept)
     async with running(link):
-        await rested.wait()
-    assert rests[0] == rest_s
+        await cloud.pushed.wait()
+        cloud.pushed.clear()
+        for since in (0.0, 10.0):  # less than ten times as long as the sync took, and more than twice
+            clock[0] += since
+            link.wake(more_to_come=True)
+            await until(lambda: not link._news.is_set())  # it has been looked at, after the sync
+            commit_texts(graph, {"s1": f"about a, after {since}"})
+        link.wake()
+        await cloud.pushed.wait()
+        await until(lambda: link.in_sync)
+    assert pushed == [1, 3]
 
 
 async def test_an_expelled_edge_says_so_and_seldom_tries_again(graph, monkeypatch):
