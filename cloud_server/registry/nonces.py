@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
+from abc import ABC, abstractmethod
 from collections import deque
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
+from typing import ClassVar, Protocol
 
-from cloud_server.database.port import SharedDatabase
+from cloud_server.database.port import SharedDatabase, Transaction
 from shared.errors import StoreError, Unauthenticated
 from shared.sqlite import Database
 
@@ -45,7 +47,7 @@ INSERT INTO forgotten VALUES (0);
 PASSED = "SELECT max(expires) FROM nonces WHERE expires < extract(epoch FROM clock_timestamp())"  # PostgreSQL's clock, one for all
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Waiting:
     """A request that waits to be written."""
 
@@ -53,73 +55,95 @@ class _Waiting:
     nonce: str
     expires: float
     now: float
-    is_written: bool = False
-    refused: Unauthenticated | None = None  # why it cannot be taken
+    is_done: bool = False
+    refused: Exception | None = None  # why it cannot be taken
 
 
-class NonceStore:
-    """A file of its own: a request must not wait until the eraser has written the whole store anew.
+class _Nonces(ABC):
+    """What comes while one thread waits for the disk is written by the next one, in one transaction."""
 
-    What comes while one thread waits for the disk is written by the next one, in one transaction.
-    """
+    fails_together: ClassVar[bool]  # where it cannot be written: do all hear of it, or does each of the others try for itself?
 
-    def __init__(self, path: Path) -> None:
-        self._database = Database(path, migrations=[SCHEMA, FORGOTTEN])
+    def __init__(self) -> None:
         self._waiting = deque[_Waiting]()
         self._turn = threading.Lock()
+
+    @abstractmethod
+    def _taken(self, those: Sequence[_Waiting]) -> list[Unauthenticated | None]:
+        """Write these down, in one transaction; why one of them cannot be taken, in their order."""
 
     def remember(self, key_id: str, nonce: str, *, expires: float, now: float) -> None:
         """As the port says."""
         mine = _Waiting(key_id, nonce, expires, now)
         self._waiting.append(mine)
         with self._turn:
-            if not mine.is_written:
+            if not mine.is_done:
                 self._write(mine)
         if mine.refused:
             raise mine.refused
 
     def _write(self, mine: _Waiting) -> None:
-        """Write down all that wait. Where the store cannot, only ``mine`` hears of it: each of the others tries for itself."""
-        taken = [self._waiting[place] for place in range(len(self._waiting))]  # others are added meanwhile
+        """Write down all that wait."""
+        those = [self._waiting[place] for place in range(len(self._waiting))]  # others are added meanwhile
+        told: Sequence[Exception | None]
         try:
-            with self._database.write() as tx:
-                refused = [_taken(tx, one) for one in taken]
-        except (StoreError, sqlite3.Error):
-            self._waiting.remove(mine)
-            raise
-        for one, why in zip(taken, refused, strict=True):
-            one.refused, one.is_written = why, True
-            self._waiting.popleft()
+            told = self._taken(those)
+        except (StoreError, sqlite3.Error) as error:
+            those = those if self.fails_together else [mine]
+            told = [error] * len(those)
+        for one, why in zip(those, told, strict=True):
+            one.refused, one.is_done = why, True
+            self._waiting.remove(one)
+
+
+class NonceStore(_Nonces):
+    """A file of its own: a request must not wait until the eraser has written the whole store anew."""
+
+    fails_together = False
+
+    def __init__(self, path: Path) -> None:
+        super().__init__()
+        self._database = Database(path, migrations=[SCHEMA, FORGOTTEN])
+
+    def _taken(self, those: Sequence[_Waiting]) -> list[Unauthenticated | None]:
+        with self._database.write() as tx:
+            return [_taken(tx, one) for one in those]
 
     def close(self) -> None:
         """Close the file."""
         self._database.close()
 
 
-class SharedNonces:
+class SharedNonces(_Nonces):
     """In the store that several clouds share: one that takes a request has taken it for all.
 
     What has passed is said by the store's clock: a cloud whose own is ahead would delete what others take yet.
     """
 
+    fails_together = True  # a line that broke may have carried them: written again they would be taken for replays
+
     def __init__(self, database: SharedDatabase) -> None:
+        super().__init__()
         self._database = database
         self._forgot = 0.0
 
     def remember(self, key_id: str, nonce: str, *, expires: float, now: float) -> None:
-        """As the port says; ``now`` only decides how often there is something deleted.
-
-        The lock on ``forgotten`` keeps one cloud from deleting a nonce that another is just taking again.
-        """
-        with self._database.join() as tx:
-            (until,) = tx.execute("SELECT until FROM forgotten FOR SHARE").fetchone() or (0.0,)
-            if expires <= until:
-                raise _behind()
-            taken = tx.execute("INSERT INTO nonces VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (key_id, nonce, expires))
-            if not taken.rowcount:
-                raise _replayed()
+        """As the port says; ``now`` only decides how often something is deleted."""
+        super().remember(key_id, nonce, expires=expires, now=now)
         if self._is_time(now):
             self._forget()
+
+    def _taken(self, those: Sequence[_Waiting]) -> list[Unauthenticated | None]:
+        """The lock on ``forgotten`` keeps one cloud from deleting a nonce that another is just taking again.
+
+        Rows are written in one order at all clouds, so that no two wait for each other.
+        """
+        why: dict[int, Unauthenticated | None] = {}
+        with self._database.join() as tx:
+            (until,) = tx.execute("SELECT until FROM forgotten FOR SHARE").fetchone() or (0.0,)
+            for place, one in sorted(enumerate(those), key=lambda item: (item[1].key_id, item[1].nonce)):
+                why[place] = _behind() if one.expires <= until else _written(tx, one)
+        return [why[place] for place in range(len(those))]
 
     def _forget(self) -> None:
         """Delete what is refused for its time anyway."""
@@ -150,6 +174,10 @@ def _taken(tx: sqlite3.Connection, one: _Waiting) -> Unauthenticated | None:
         return _behind()
     if tx.execute("DELETE FROM nonces WHERE expires < ?", (one.now,)).rowcount:
         tx.execute("UPDATE forgotten SET until = ?", (until,))
+    return _written(tx, one)
+
+
+def _written(tx: Transaction, one: _Waiting) -> Unauthenticated | None:
     taken = tx.execute("INSERT INTO nonces VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (one.key_id, one.nonce, one.expires))
     return None if taken.rowcount else _replayed()
 

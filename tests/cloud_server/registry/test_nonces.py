@@ -1,13 +1,13 @@
 import time
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, closing
+from contextlib import ExitStack, closing, contextmanager
 
 import pytest
 
 from cloud_server.database.opening import open_shared
 from cloud_server.registry import nonces
 from cloud_server.registry.nonces import NonceStore, SharedNonces
-from shared.errors import DiskFull, Unauthenticated
+from shared.errors import DiskFull, StoreAway, StoreError, Unauthenticated
 
 
 @pytest.fixture
@@ -56,7 +56,7 @@ def of_many(store, nonces):
     def outcome(nonce):
         try:
             store.remember("key", nonce, expires=time.time() + 60, now=time.time())
-        except (Unauthenticated, DiskFull) as error:
+        except (Unauthenticated, StoreError) as error:
             return error.code
         return "taken"
 
@@ -83,6 +83,25 @@ def test_all_that_wait_for_a_disk_that_is_full_hear_of_it_and_may_come_again(tmp
     assert len(writes) == 20
     assert of_many(store, [f"n{number}" for number in range(20)]) == ["taken"] * 20
     store.close()
+
+
+@pytest.mark.process
+def test_all_that_wait_for_a_store_that_is_away_hear_of_it_and_none_is_taken_for_a_replay(postgres, monkeypatch):
+    with closing(open_shared(postgres.fresh())) as database:
+        store, join, lost = SharedNonces(database), database.join, []
+
+        @contextmanager
+        def lost_at_its_end():
+            with join() as tx:
+                yield tx
+            if not lost:
+                lost.append("what was stored is not heard of")
+                raise StoreAway("the line broke")
+
+        monkeypatch.setattr(database, "join", lost_at_its_end)
+        ended = of_many(store, [f"n{number}" for number in range(20)])
+        assert StoreAway.code in ended
+        assert set(ended) <= {StoreAway.code, "taken"}
 
 
 def test_what_is_too_old_anyway_is_deleted_and_refused_for_ever(opened):
