@@ -153,10 +153,9 @@ def _searching(edge: _Edge, graph: GraphStore, embedder: Embedder, judging: Embe
     answerer = _answerer(settings, parts, tools, sharing, strategy, fast_path, edge.client, released, judging)
     overview = _overview(settings, parts, tools, sharing, strategy, edge.client, released, judging)
 
-    async def tell_cloud() -> None:
+    async def tell_cloud(*, withdrawn: bool) -> None:
         if edge.link is not None:
-            waiting = await edge.background.run(documents.counts)
-            edge.link.wake(more_to_come=waiting["queued"] + waiting["running"] > 0)
+            edge.link.wake(more_to_come=not withdrawn and await edge.background.run(edge.queue.has_more))
             await released.warm()
 
     keep = edge.queue, edge.receipts, strategy, edge.cutter, settings, edge.background

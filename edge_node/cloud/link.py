@@ -94,7 +94,7 @@ class CloudConnection:
         self._ledger = ledger
         self._join = join
         self._news = asyncio.Event()
-        self._more_to_come = False
+        self._more_to_come = True  # of all that was news since the last look
         self._failures = 0  # in a row, with no line between them that held for as long as the longest wait
         self._desks: dict[Task, _Desk] = {
             "evidence": _Desk(serve, AT_ONCE, AT_ONCE + MAX_WAITING),
@@ -115,11 +115,11 @@ class CloudConnection:
     def wake(self, *, more_to_come: bool = False) -> None:
         """There may be new summaries or memories: send them soon; a cloud that is away gets them when it is back.
 
-        ``more_to_come``: documents are still read, so these summaries are not the last ones, and may wait for some more.
+        ``more_to_come``: documents are still read and nothing was withdrawn, so these summaries may wait for some more.
         """
         for replicator in self._replicators:
             replicator.stir()
-        self._more_to_come = more_to_come
+        self._more_to_come &= more_to_come
         self._news.set()
 
     async def run(self) -> None:
@@ -198,6 +198,7 @@ class CloudConnection:
     async def _tell(self) -> None:
         while True:
             self._news.clear()  # before the look at the versions: news that comes during it is looked at again
+            self._more_to_come = True
             began = self._now()
             for replicator in self._replicators:
                 await replicator.send()

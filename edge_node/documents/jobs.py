@@ -124,6 +124,10 @@ class JobQueue:
             tx.execute("UPDATE jobs SET attempts = attempts + 1, lease_until = ? WHERE job_id = ?", (now + LEASE_S, row["job_id"]))
         return _taken(row)
 
+    def has_more(self) -> bool:
+        """Whether documents wait or are read."""
+        return self.database.row("SELECT 1 FROM documents WHERE status IN ('queued', 'running') LIMIT 1") is not None
+
     def due_in_s(self) -> float | None:
         """Seconds until the next job that was put back is due, 0 if one is; None if none was put back."""
         now = self.clock.now()

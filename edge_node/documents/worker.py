@@ -8,7 +8,7 @@ import time
 from collections.abc import Awaitable, Callable, Coroutine
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, Protocol, TypeVar
 
 from edge_node.database.replies import usage
 from edge_node.documents.chunking import Cutter
@@ -33,6 +33,13 @@ T = TypeVar("T")
 
 P = ParamSpec("P")
 THREADS = 4  # documents that come, an estimate, an erasure, and the worker
+
+
+class OnSettled(Protocol):
+    """Hears of each settle, and of each idle hour's work."""
+
+    async def __call__(self, *, withdrawn: bool) -> None:
+        """``withdrawn``: documents were deleted, and nobody should go on knowing of them for long."""
 
 
 class StoppingError(Exception):
@@ -88,7 +95,7 @@ class Worker:
         background: Background,
         *,
         retries: RetryBudget,
-        on_settled: Callable[[], Awaitable[None]],
+        on_settled: OnSettled,
     ) -> None:
         self._queue = queue
         self._receipts = receipts
@@ -335,7 +342,7 @@ class Worker:
         erased = await self._background.run(self._receipts.erase, mark)
         if deletions:
             await self._background.run(self._receipts.settled, deletions, erased=erased)
-        await self._on_settled()
+        await self._on_settled(withdrawn=bool(deletions))
         if deletions and not erased:
             raise StoreError("what was deleted could not be erased from the store's files yet", next_step="it is tried again by itself")
 
@@ -356,7 +363,7 @@ class Worker:
 
     async def _refine(self) -> None:
         await self._indexer.refine(self._progress(""))
-        await self._on_settled()
+        await self._on_settled(withdrawn=False)
         await self.news.tell(Step())
 
     def _progress(self, job_id: str) -> Progress:

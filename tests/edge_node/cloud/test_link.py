@@ -266,12 +266,13 @@ async def test_after_a_sync_news_waits_the_longer_while_more_is_read_and_goes_on
     async with running(link):
         await cloud.pushed.wait()
         cloud.pushed.clear()
-        for since in (0.0, 10.0):  # less than ten times as long as the sync took, and more than twice
+        for since in (0.0, 10.0):  # the latter is more than twice, and less than ten times, as long as the sync took
             clock[0] += since
             link.wake(more_to_come=True)
             await until(lambda: not link._news.is_set())  # it has been looked at, after the sync
             commit_texts(graph, {"s1": f"about a, after {since}"})
         link.wake()
+        link.wake(more_to_come=True)  # which takes nothing back
         await cloud.pushed.wait()
         await until(lambda: link.in_sync)
     assert pushed == [1, 3]

@@ -77,7 +77,7 @@ class Journal:
 async def lived(told, *, workers):
     """The journal of an edge that finds these documents in its queue."""
 
-    async def nothing():
+    async def nothing(*, withdrawn):
         pass
 
     with tempfile.TemporaryDirectory() as folder:

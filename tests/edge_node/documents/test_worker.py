@@ -83,7 +83,7 @@ class Bench:
         self.queue = JobQueue(self.database, SystemClock())
         self.receipts = ReceiptStore(self.database)
         self.strategy = Strategy(self.database)
-        self.told = 0
+        self.told = self.withdrawn = 0
         self.workers, self.reserve = workers, reserve
         self.worker = self.new_worker()
 
@@ -99,8 +99,9 @@ class Bench:
             on_settled=self.on_settled,
         )
 
-    async def on_settled(self):
+    async def on_settled(self, *, withdrawn):
         self.told += 1
+        self.withdrawn += withdrawn
 
     def accept(self, text):
         return self.documents.accept(f"{text}.txt", text.encode(), reader="text.txt")
@@ -410,6 +411,9 @@ async def test_a_receipt_is_finished_by_the_settle_after_the_deletion(bench):
     removed = bench.documents.remove(bench.accept("first").document_id)
     assert await bench.worker.settle() is None
     assert bench.receipts.get(removed.receipt_id).erased
+    assert (bench.told, bench.withdrawn) == (1, 1)
+    await bench.worker.settle()
+    assert (bench.told, bench.withdrawn) == (2, 1)
 
 
 async def test_what_could_not_be_erased_is_tried_again(bench, monkeypatch):
