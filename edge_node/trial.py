@@ -21,7 +21,6 @@ from shared.errors import InputError
 from shared.wire import EVIDENCE_BUDGET_TOKENS, POINTS_MAX_BYTES, EvidenceRequest, SharedLevel, Task
 
 DEADLINE_MS = 600_000
-MASKED = "masked"  # the rule where passages are near to a question only as long as nothing in them is masked
 
 
 async def shown_evidence(
@@ -55,20 +54,15 @@ async def shown_evidence(
         raise InputError("this cannot be asked", next_step="a shorter question or name, and a purpose like `treatment`") from error
     served = await (node.answerer.tried_evidence(request) if task == "evidence" else node.overview.tried_points(request))
     shown = Shown.of("evidence" if served.reply.evidence else "refusal", reply_body(served.reply), rule=served.rule)
-    if task != "evidence":
-        return shown
-    nothing = not served.reply.evidence and not served.reply.refused
-    return await _with_held(node, shown, request, nothing=nothing)
+    return await _with_held(node, shown, request) if task == "evidence" else shown
 
 
-async def _with_held(node: EdgeNode, shown: Shown, request: EvidenceRequest, *, nothing: bool) -> Shown:
-    """The reply with what is near to the question here and stays. ``nothing``: the reply has no passage, and is no refusal either."""
+async def _with_held(node: EdgeNode, shown: Shown, request: EvidenceRequest) -> Shown:
+    """The reply with what is nearest to the question here and stays."""
     near, kept = await node.answerer.near(request)
     documents = defaultdict[str, list[str]](list)
     for one, rule in kept:
         documents[rule].append(one.document)
-    if nothing and len(kept) < len(near):  # the policy lets them leave, masked, and then they are not near
-        documents[MASKED] = [one.document for one in near if one not in [passage for passage, _ in kept]]
     held = tuple(HeldBack(rule, len(names), tuple(dict.fromkeys(names))) for rule, names in documents.items())
     return replace(shown, near=len(near), held=held)
 

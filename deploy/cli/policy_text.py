@@ -100,11 +100,11 @@ def _held(body: Shown) -> Iterator[RenderableType]:
     if body.near == 0:
         yield Text("No passage here is near to the question, so the policy holds none back.")
     elif body.near and not body.held:
-        yield Text("The policy holds back no passage that is near to the question.")
+        yield Text(f"Of the {counted(body.near, 'passage')} nearest to the question the policy holds back none.")
     for one in body.held:
         documents = plain(", ".join(one.documents))
         yield Text(
-            f"held back by the policy: {counted(one.passages, 'passage')} near to the question, of {documents}; "
+            f"held back by the policy: {counted(one.passages, 'passage')} of those nearest to the question, of {documents}; "
             f"the rule: {told_rule(one.rule)}",
             style="yellow",
         )

@@ -43,6 +43,7 @@ log = logging.getLogger("dgrag.edge.answer")
 HERE_ONLY = "filters are for the documents of this site, and this would ask other sites, which do not know them"
 Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
+MASKED = "masked"  # what keeps a passage here that is near to a question only as long as nothing in it is masked
 NOTHING_TOLD = ReducedAnswer("", ())
 
 
@@ -424,13 +425,19 @@ class Answerer:
         return await self._evidence(request, self._sharing.tried)
 
     async def near(self, request: EvidenceRequest) -> tuple[list[Evidence], list[tuple[Evidence, str]]]:
-        """What ``evidence`` would find if the policy kept and masked nothing; and what of it the policy keeps, with the rule that does.
+        """What ``evidence`` would find if the policy kept and masked nothing; and what of it stays, with the rule that keeps it.
 
         For this site's own eyes.
         """
-        trace = Trace()
+        trace, requester = Trace(), Requester(request.requester, request.purpose)
         found = await self._near(request, trace, partial(self.retrieve, trace=trace))
-        return found, await asyncio.to_thread(self._sharing.held, Requester(request.requester, request.purpose), found)
+        kept = await asyncio.to_thread(self._sharing.held, requester, found)
+        withheld = await asyncio.to_thread(self._sharing.withheld, requester)
+        if withheld is None or (await asyncio.to_thread(self._sharing.redactor_now)).idle:
+            return found, kept
+        leaving = await self._near(request, trace, await self._search_for_others(trace, withheld))
+        known = {one.chunk_id for one in (*leaving, *(one for one, _ in kept))}
+        return found, [*kept, *((one, MASKED) for one in found if one.chunk_id not in known)]
 
     async def _evidence(self, request: EvidenceRequest, serve: Serve) -> Served:
         trace, requester = Trace(), Requester(request.requester, request.purpose)

@@ -176,9 +176,9 @@ def test_try_for_people_says_what_is_refused_and_that_nothing_is_new(tried):
 @pytest.mark.parametrize(
     ("question", "content", "said"),
     [
-        ("Who makes the pump?", 'version = 1\nunlabelled = "never"', "held back by the policy: 1 passage near to the question, of pump.md"),
+        ("Who makes the pump?", 'version = 1\nunlabelled = "never"', "the policy: 1 passage of those nearest to the question, of pump.md"),
         ("Who makes the pump?", 'version = 1\n[redact]\nnames = ["pump"]', "the rule: masks, behind which they are not near"),
-        ("Who makes the pump?", "version = 1", "The policy holds back no passage that is near to the question."),
+        ("Who makes the pump?", "version = 1", "Of the 1 passage nearest to the question the policy holds back none."),
         ("Is jazz loud?", 'version = 1\nunlabelled = "never"', "No passage here is near to the question, so the policy holds none back."),
     ],
 )

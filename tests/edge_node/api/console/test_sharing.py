@@ -132,7 +132,7 @@ async def test_a_check_and_a_trial_say_what_would_be_held_back_and_each_rule_onc
     await save(by, 'version = 1\n[labels]\npatients = "summary"\n')
     tried = await by["admin"].send("POST", "/console/sharing/try", data={"question": "Which pump has Juniper Ward?", "requester": "plant"})
     assert tried.text.count("the label patients") == 1
-    assert "3 passages near to the question would stay here" in tried.text
+    assert "Of the passages nearest to the question 3 would stay here" in tried.text
     held = tried.text.partition("would hold back")[2].partition("<details>")[0]
     assert (all(f"ward-{number}.md" in held for number in range(3)), "open.md" in held) == (True, False)
     checked = (await by["admin"].send("POST", "/console/sharing/check", data={"text": CLOSED})).text
