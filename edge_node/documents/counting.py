@@ -7,10 +7,10 @@ from collections import Counter
 from collections.abc import Collection
 
 from edge_node.database.schema import Database
-from edge_node.documents.store import HAS_CHUNKS, read_labels
+from edge_node.documents.store import read_labels
 
 UNSERVED = """SELECT name FROM documents AS this WHERE status IN ('queued', 'running', 'parked')
-    AND NOT EXISTS (SELECT 1 FROM documents JOIN chunks USING (document_id) WHERE documents.name = this.name)"""
+    AND NOT EXISTS (SELECT 1 FROM documents JOIN chunks USING (document_id) WHERE documents.name = this.name)"""  # in no version
 
 
 def label_counts(database: Database) -> dict[tuple[str, ...] | None, int]:
@@ -32,5 +32,5 @@ def served_count(database: Database, among: Collection[str] | None = None) -> in
 
 def parked_count(database: Database) -> int:
     """How many documents are parked, and have nothing that questions may find."""
-    query = f"SELECT count(*) AS n FROM documents WHERE status = 'parked' AND NOT {HAS_CHUNKS.format('documents')}"
+    query = f"SELECT count(DISTINCT name) AS n FROM documents WHERE status = 'parked' AND name IN ({UNSERVED})"
     return sum(row["n"] for row in database.rows(query))

@@ -76,6 +76,8 @@ async def test_what_is_parked_is_told_beside_the_documents_that_may_leave_and_is
         for labels in ("law", "public"):
             files = {"file": (f"{labels}.pdf", b"%PDF-1.4 nothing")}
             assert (await edge.http.post("/v1/documents", files=files, data={"labels": labels})).status_code == 202
+        replaced = await edge.http.post("/v1/documents", files={"file": ("ward.md", b"\x00\x01\x02" * 99)})  # its former version is served
+        assert replaced.status_code == 202
         await edge.settled()
         first, second, _ = await status_line(edge)
         assert first.endswith("and 1 of 2 documents leave; 2 more parked")

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from edge_node.strategies.dgrag.search import RankedChunks
 
 CUT = "…"  # the end of a sentence that was too long for a mention
-MOST_BELOW = 16  # passages that a description is cited from: the first of its element, of which joined descriptions are made
+MOST_BELOW = 16  # passages that a description is cited from: those of its element that are nearest to the question
 
 POINTING = PRONOUNS | {"her", "his", "its", "such", "that", "their", "these", "this", "those"}  # to somebody or something named before
 
@@ -41,7 +41,8 @@ class Describer:
         So is one that says nothing, and one of a document that is gone: until the next settle it stands in the graph.
         """
         kept, left = list[PassageSummary](), budget_tokens
-        relations, near = self._of_relations(found.hits), self._of_relations(dict.fromkeys(found.near))
+        further = dict.fromkeys(pair for pair in found.near if pair not in found.hits)
+        relations, near = self._of_relations(found.hits), self._of_relations(further)
         in_turn = zip_longest(self._of_entities(found.entities), relations, near)
         for description in (one for several in in_turn for one in several if one is not None):
             if left <= 0:
@@ -69,7 +70,7 @@ class Describer:
         near = self.passages.scores(self.vector, element.chunk_ids)
         if not element.description or len(near) < len(element.chunk_ids):
             return
-        below = sorted(((chunk, near[chunk]) for chunk in element.chunk_ids[:MOST_BELOW]), key=lambda one: (-one[1], one[0]))
+        below = sorted(near.items(), key=lambda one: (-one[1], one[0]))[:MOST_BELOW]
         passages = self.passages.all_of(below)
         if text := by_itself(element.description, names, [passage.text for passage in passages]):
             is_named = all(name in text for name in names)

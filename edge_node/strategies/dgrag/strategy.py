@@ -49,7 +49,7 @@ class DGRAG(Method):
         """④ Chunks by nearness, words and graph, within the budget; a passage's score is its own nearness to the question alone.
 
         With them the relations of what the question names, where these passages do not tell of them; or, where descriptions have a
-        share, what describes the entities and relations that were found.
+        share and nothing is withheld, what describes the entities and relations that were found.
         """
         sought = await self._sought(asked)
         return await asyncio.to_thread(partial(self._found, self._write_path.view, asked, sought))
@@ -68,9 +68,9 @@ class DGRAG(Method):
     def _found(self, view: View, asked: MethodQuery, sought: QueryVectors) -> Retrieval:
         passages, shown = self._write_path.passages, asked.shown
         found = GraphSearch(view, passages, sought, shown, self._settings.retrieval, asked.top_k).run()
-        if share := self._settings.description_share:
+        if (share := self._settings.description_share) and not shown.withheld:
             describer = Describer(view, passages, asked.vector, self._tools.tokenizer.count)
-            told = () if shown.withheld else describer.within(found, part_of(asked.budget_tokens, share))
+            told = describer.within(found, part_of(asked.budget_tokens, share))
             return Retrieval(passages.read(found.chunks, budget_tokens=asked.budget_tokens), descriptions=told)
         facts_tokens = int(asked.budget_tokens * FACTS_SHARE)
         evidence = passages.read(found.chunks, budget_tokens=asked.budget_tokens - facts_tokens)

@@ -8,6 +8,7 @@ from edge_node.answering.gate import Gate
 from edge_node.answering.narrowing import SentenceSelector
 from edge_node.records import PassageSummary
 from edge_node.settings import AnswerSettings, EdgeSettings
+from edge_node.strategies.dgrag.descriptions import MOST_BELOW
 from shared.models.fake import HashEmbedder, WordTokenizer
 from shared.telemetry.trace import Trace
 from shared.wire import EvidenceRequest
@@ -87,6 +88,27 @@ async def test_who_may_not_read_every_document_is_shown_no_description(tmp_path)
             await asked.ask(labels)
             assert bool(asked.context[1]) == is_described
         assert "beet" not in "".join(asked.context[0])
+
+
+async def test_from_whom_a_document_is_withheld_finds_what_is_found_without_descriptions(tmp_path):
+    found = []
+    async with Bench.opened(tmp_path, **DUAL) as bench, Bench.opened(tmp_path / "plain", retrieval=DUAL["retrieval"]) as plain:
+        for each in (bench, plain):
+            await filled(each)
+            asked = {"budget_tokens": 900, "top_k": 5, "withheld": frozenset({each.ids["beet"]})}
+            found.append(await each.strategy.retrieve(QUESTION, **asked))
+    assert found[0] == found[1]
+
+
+async def test_a_description_is_cited_from_the_passages_of_many_that_are_nearest_to_the_question(tmp_path):
+    async with Bench.opened(tmp_path, **DUAL) as bench:
+        for year in range(MOST_BELOW + 4):
+            await bench.add(f"year {year}", ("Orrin Mill",), text=f"Orrin Mill ground corn in its year {year}.")
+        await bench.add("vale", ("Orrin Mill",), text="Ada Vale founded Orrin Mill.")
+        await bench.settle()
+        found = await bench.strategy.retrieve(QUESTION, budget_tokens=900, top_k=5)
+        (mill,) = [one for one in found.descriptions if one.summary_id == "orrin mill"]
+        assert (len(mill.passages), mill.passages[0].document, round(mill.score, 4)) == (MOST_BELOW, "vale", mill.passages[0].score)
 
 
 async def test_what_other_sites_are_given_is_the_same_with_and_without_descriptions(tmp_path):
