@@ -25,6 +25,7 @@ class Life:
     epoch: str = field(default_factory=lambda: uuid.uuid4().hex)
     version: int = 0
     held: dict = field(default_factory=dict)  # texts by summary
+    gone: dict = field(default_factory=dict)  # those that were withdrawn, and acknowledged
     ended: bool = False  # its expulsion was asked for: it may be refused from now on
 
 
@@ -108,6 +109,7 @@ class LightEdge:
         copies = 2 if self.rng.random() < 0.3 else 1
         for response in await asyncio.gather(*(self.insist("PUT", f"{self.base}/summaries", delta, life=life) for _ in range(copies))):
             if response.is_success:
+                life.gone.update({one: life.held[one] for one in life.held.keys() - held.keys()})
                 life.version, life.held = delta["version"], held
             elif not life.ended:
                 kind = "lost" if response.status_code == 409 else "refused"

@@ -1,13 +1,15 @@
 """Clouds that share a PostgreSQL are killed, frozen and cut off, and so is PostgreSQL, while edges tell, answer, replay and are expelled.
 
-Nothing that was acknowledged may be lost, applied twice, or taken again; an expulsion holds everywhere; each question ends with an answer
-or with a reason. ``python -m tests.faults.replicas 200`` is a long run, of 200 blows. ``--without fence`` (several writers at once) and
-``--without nonces`` (each cloud remembers its own) are null controls, which must find something.
+Nothing that was acknowledged may be lost, applied twice, or taken again; what was withdrawn and an edge that was expelled are matched
+nowhere; each question ends with an answer or with a reason. ``python -m tests.faults.replicas 200`` is a long run, of 200 blows.
+``--without fence`` (several writers at once), ``--without nonces`` (each cloud remembers its own) and ``--without withdrawals`` (the
+indexes drop nothing) are null controls, which must find something.
 """
 
 import argparse
 import asyncio
 import contextlib
+import dataclasses
 import os
 import random
 import signal
@@ -51,6 +53,11 @@ def serve(name, port, url, folder, without):
 
         own = nonces.NonceStore(folder / f"nonces-{name}.db")
         nonces.SharedNonces.remember = lambda self, *known, **times: own.remember(*known, **times)
+    if without == "withdrawals":
+        from cloud_server.routing import renewal
+
+        read = renewal.News.read
+        renewal.News.read = lambda self: (dataclasses.replace(one, gone=()) for one in read(self))
     settings = CloudSettings(
         state_dir=folder,
         database_url=url,
@@ -276,7 +283,7 @@ class Campaign:
     # ------------------------------------------------------------ afterwards
 
     async def _compare(self):
-        """The store has what was acknowledged, once; every cloud finds it."""
+        """The store has what was acknowledged, once; every cloud finds it, and nothing that was withdrawn."""
         with psycopg.connect(self.database, options="-c search_path=dgrag") as connection:
             twice = connection.execute("SELECT edge, epoch, version, count(*) FROM syncs GROUP BY 1, 2, 3 HAVING count(*) > 1").fetchall()
             for row in twice:
@@ -289,6 +296,7 @@ class Campaign:
         for replica in self.replicas:
             for edge in self.edges:
                 await self._find(edge, replica)
+                await self._withdrawn(edge, replica)
 
     async def _find(self, edge, replica):
         """Wait until one cloud finds what an edge has told last."""
@@ -304,6 +312,14 @@ class Campaign:
         if wanted is not None:
             self.report.fault("index", f"{replica.name} does not find {wanted} of {edge.name}")
 
+    async def _withdrawn(self, edge, replica):
+        """What an edge withdrew last is matched by no cloud that finds what it has told last."""
+        for summary_id, text in list(edge.life.gone.items())[-3:]:
+            reply = await self._matched(replica, text, timeout_s=10.0)
+            self.report.count("withdrawn texts asked for")
+            if reply.is_success and summary_id in {one["summary_id"] for one in reply.json()["matches"]}:
+                self.report.fault("withdrawn", f"{summary_id} of {edge.name} is still matched at {replica.name}")
+
 
 async def run(report, folder, chosen):
     """The campaign that the command line asks for."""
@@ -317,7 +333,7 @@ def main():
     options.add_argument("blows", type=int, nargs="?", default=20)
     options.add_argument("--edges", type=int, default=20)
     options.add_argument("--seed", type=int, default=1)
-    options.add_argument("--without", default="nothing", choices=("nothing", "fence", "nonces"))
+    options.add_argument("--without", default="nothing", choices=("nothing", "fence", "nonces", "withdrawals"))
     options.add_argument("--serve", nargs=4, metavar=("NAME", "PORT", "URL", "FOLDER"))
     chosen = options.parse_args()
     if chosen.serve:

@@ -11,12 +11,18 @@ pytestmark = [pytest.mark.process, pytest.mark.campaign]
 def test_under_blows_nothing_is_lost_taken_twice_or_taken_again():
     report = told("replicas", 6, "--edges", 8)
     assert report.faults == []
-    assert min(report.figures.get(count, 0) for count in ("acknowledged", "answered", "replays", "expelled")) > 0
+    counted = ("acknowledged", "answered", "replays", "expelled", "withdrawn texts asked for")
+    assert min(report.figures.get(count, 0) for count in counted) > 0
 
 
 @pytest.mark.long
 def test_clouds_that_remember_requests_each_for_itself_take_one_again():
     assert told("replicas", 3, "--edges", 6, "--without", "nonces").found["replayed"]
+
+
+@pytest.mark.long
+def test_clouds_whose_indexes_drop_nothing_match_what_was_withdrawn():
+    assert told("replicas", 1, "--edges", 6, "--without", "withdrawals").found["withdrawn"]
 
 
 @pytest.mark.long
