@@ -12,7 +12,10 @@ log = logging.getLogger("dgrag.cloud.erase")
 
 
 class Eraser:
-    """An edge may have deleted what an old text told of: within about ``every_s`` seconds no byte of it is left (goal R5: 60 s)."""
+    """An edge may have deleted what an old text told of: within about ``every_s`` seconds no byte of it is left in a file (goal R5: 60 s).
+
+    PostgreSQL frees its room, and leaves the bytes until that is used again.
+    """
 
     def __init__(self, database: Database, *, every_s: float) -> None:
         self._database = database
