@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import ClassVar, Protocol
 
-from cloud_server.database.port import SharedDatabase, Transaction
+from cloud_server.database.port import SharedDatabase
 from shared.errors import StoreError, Unauthenticated
 from shared.sqlite import Database
 
@@ -45,6 +45,9 @@ CREATE TABLE forgotten (until REAL NOT NULL);  -- the latest of the times that w
 INSERT INTO forgotten VALUES (0);
 """
 PASSED = "SELECT max(expires) FROM nonces WHERE expires < extract(epoch FROM clock_timestamp())"  # PostgreSQL's clock, one for all
+
+TAKE = """INSERT INTO nonces SELECT * FROM unnest(?::text[], ?::text[], ?::double precision[]) AS those (key_id, nonce, expires)
+    ORDER BY key_id, nonce ON CONFLICT DO NOTHING RETURNING key_id, nonce"""
 
 
 @dataclass(slots=True, eq=False)
@@ -134,16 +137,21 @@ class SharedNonces(_Nonces):
             self._forget()
 
     def _taken(self, those: Sequence[_Waiting]) -> list[Unauthenticated | None]:
-        """The lock on ``forgotten`` keeps one cloud from deleting a nonce that another is just taking again.
+        """One statement for all, as each waits for the interpreter; rows in one order at all clouds, so that no two wait for each other.
 
-        Rows are written in one order at all clouds, so that no two wait for each other.
+        The lock on ``forgotten`` keeps one cloud from deleting a nonce that another is just taking again.
         """
-        why: dict[int, Unauthenticated | None] = {}
         with self._database.join() as tx:
             (until,) = tx.execute("SELECT until FROM forgotten FOR SHARE").fetchone() or (0.0,)
-            for place, one in sorted(enumerate(those), key=lambda item: (item[1].key_id, item[1].nonce)):
-                why[place] = _behind() if one.expires <= until else _written(tx, one)
-        return [why[place] for place in range(len(those))]
+            timely = [one for one in those if one.expires > until]
+            columns = [[getattr(one, name) for one in timely] for name in ("key_id", "nonce", "expires")]
+            taken = {tuple(row) for row in tx.execute(TAKE, columns).fetchall()}
+        outcomes = list[Unauthenticated | None]()
+        for one in those:
+            pair = one.key_id, one.nonce
+            outcomes.append(_behind() if one.expires <= until else None if pair in taken else _replayed())
+            taken.discard(pair)  # of two that came together the first is taken
+        return outcomes
 
     def _forget(self) -> None:
         """Delete what is refused for its time anyway."""
@@ -174,10 +182,6 @@ def _taken(tx: sqlite3.Connection, one: _Waiting) -> Unauthenticated | None:
         return _behind()
     if tx.execute("DELETE FROM nonces WHERE expires < ?", (one.now,)).rowcount:
         tx.execute("UPDATE forgotten SET until = ?", (until,))
-    return _written(tx, one)
-
-
-def _written(tx: Transaction, one: _Waiting) -> Unauthenticated | None:
     taken = tx.execute("INSERT INTO nonces VALUES (?, ?, ?) ON CONFLICT DO NOTHING", (one.key_id, one.nonce, one.expires))
     return None if taken.rowcount else _replayed()
 
