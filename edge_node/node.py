@@ -163,7 +163,8 @@ class EdgeNode:
             if wanted != self._asked or self.worker.idle:  # a settle that fails is repeated by the worker, at its own pace
                 self._asked = wanted
                 await self._settle()
-                self.tell_cloud()  # at once: it may be less than before
+                if await asyncio.to_thread(self.sharing.is_told):
+                    self.tell_cloud()  # at once: it may be less than before
         elif self.link is not None and not self.link.in_sync:
             self.link.wake(more_to_come=True)  # what was held back while no policy could be read goes now
 

@@ -15,9 +15,9 @@ def test_after_a_kill_every_body_on_the_wire_is_in_the_ledger_and_the_cloud_has_
 
 
 def test_an_edge_that_writes_its_ledger_a_body_late_is_seen_when_it_is_killed():
-    """The null control; uninterrupted, such an edge records all."""
-    report = told("link_kills", 2, 0, "--late")
-    assert report.found.get("unrecorded", 0) >= 2  # each kill leaves a body that no ledger has
+    """The null control; uninterrupted, such an edge records all. A kill may come when a later body has had the last one recorded."""
+    report = told("link_kills", 3, 0, "--late")
+    assert report.found.get("unrecorded", 0) >= 1
     assert not [fault for fault in report.faults if ": normal" in fault]
 
 

@@ -147,7 +147,7 @@ class Behind:
     def __init__(self):
         self.woken = 0
 
-    def wake(self):
+    def wake(self, *, more_to_come=False):
         self.woken += 1
 
 
