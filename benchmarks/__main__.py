@@ -24,8 +24,8 @@ from benchmarks.config import RunConfig, load_config
 from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import DONE, Given, chosen, folder_of, indexes, lacking, made, planned
 from benchmarks.records import AnswerRow
-from benchmarks.runner import Result, Runner
-from benchmarks.summary import calibrations
+from benchmarks.runner import Result, Runner, written
+from benchmarks.summary import calibrations, rescored
 from deploy.lab.no_model import STAND_INS
 from shared.errors import DgragError
 
@@ -148,6 +148,20 @@ def calibrate(
     for split, best in found:
         typer.echo(f"The gate by threshold, split {split}:")
         typer.echo(calibration.render(best))
+
+
+@app.command()
+def bertscore(
+    result: Annotated[Path, typer.Argument(help="A result with its answers beside it.")],
+    model: Annotated[str, typer.Option(help="An encoder: a name that Hugging Face knows, or the folder that holds it.")] = "roberta-large",
+) -> None:
+    """Score a result's answers by BERTScore (DGRAG §IV-B), which needs torch, and write that into the result."""
+    from benchmarks.metrics.bertscore import bertscore as scorer
+    from benchmarks.report import load  # with its plots: see above
+
+    answers = [asdict(row) for row in _answers(result.with_suffix(".answers.jsonl"))]
+    figures, found = rescored(load(result), answers, scorer(model), model=model)
+    typer.echo(f"result: {written(figures, found, result).file}")
 
 
 @app.command()

@@ -127,12 +127,6 @@ class ModelsConfig(Part):
     generator: str = "standard"
 
 
-class MetricsConfig(Part):
-    """Choices of metrics."""
-
-    bertscore: str = ""  # model by name or folder; empty: not computed
-
-
 class RunConfig(Part):
     """A whole run."""
 
@@ -145,7 +139,6 @@ class RunConfig(Part):
     peers: PeersConfig = PeersConfig()
     link: LinkConfig | None = None  # between each edge and the cloud; None: as fast as this machine is
     models: ModelsConfig = ModelsConfig()
-    metrics: MetricsConfig = MetricsConfig()
     calibration: bool = False  # not this run's questions are asked, but others of the same splits: see `calibrating`
     environment: Settings = {}  # of all services
 
@@ -181,8 +174,9 @@ class RunConfig(Part):
             )
             for split in self.split
         ]
-        off = {"peers": PeersConfig(), "metrics": MetricsConfig()}
-        return self.model_copy(update={"name": f"{self.name}-calibration", "split": tuple(splits), "calibration": True, **off})
+        return self.model_copy(
+            update={"name": f"{self.name}-calibration", "split": tuple(splits), "calibration": True, "peers": PeersConfig()}
+        )
 
     def model_settings(self) -> ModelSettings:
         """The models that all services of this run have, unless a start says otherwise."""

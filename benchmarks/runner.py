@@ -24,7 +24,6 @@ from benchmarks.fdrag_systems import NO_MEMORY
 from benchmarks.journal import END, START, Journal
 from benchmarks.link import LinkConfig
 from benchmarks.machine import answering_code, code, indexing_code, machine, prompts
-from benchmarks.metrics.bertscore import bertscore
 from benchmarks.peers.run import rows_of, run_peers
 from benchmarks.records import Split
 from benchmarks.samples import apart, sampled
@@ -36,7 +35,7 @@ from benchmarks.stages.remembering import remembering
 from benchmarks.stages.retrieval import retrieval
 from benchmarks.stages.routing import routing
 from benchmarks.stages.storage import storage
-from benchmarks.summary import summarise, with_bertscore
+from benchmarks.summary import summarise
 from benchmarks.systems import CENTRAL, PLAIN_MATCHING, SAME_FOR_ALL, Layout, Start, parsed_retrieval, system_named
 from deploy.lab.namespaces import unable
 from shared.http.open_mode import CALLER
@@ -75,7 +74,6 @@ class Runner:
             asyncio.run(self._services(corpora, journal))
             rows = {stage: journal.rows(stage) for stage in STAGES}
             rows["peers"] = self._peers(journal, rows["skipped"])
-            rows["answers"] = self._bertscored(rows)
             if self._code_now() != self._code:
                 rows["skipped"].append({"what": "one code for all rows", "why": "the code was changed while the run was going on"})
             journal.add(END, began, {})
@@ -233,18 +231,6 @@ class Runner:
         except BenchmarkError as error:
             skipped.append({"what": "the rest of peers", "why": f"{error.message}: {error.next_step}"})
             return rows_of(journal)
-
-    def _bertscored(self, rows: Mapping[str, list[dict[str, Any]]]) -> list[dict[str, Any]]:
-        """The answers with their BERTScore recall where one is asked for and can be had."""
-        model, found = self.config.metrics.bertscore, rows["answers"]
-        if not model or not found:
-            return found
-        self._progress.begin(f"BERTScore recall by {model}", 1)
-        score, why = bertscore(model)
-        if score is None:
-            rows["skipped"].append({"what": "BERTScore recall", "why": why})
-            return found
-        return with_bertscore(found, score)
 
     def _provenance(self, journal: Journal) -> dict[str, Any]:
         sessions, link = journal.sessions(), self.config.link

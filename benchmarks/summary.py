@@ -79,6 +79,14 @@ def summarise(
 # ------------------------------------------------------------ answers
 
 
+def rescored(figures: Row, answers: Sequence[Row], bertscore: BertScore, *, model: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    """Return a result, and the answers that it was made of, with their BERTScore recall by ``model``; all else stays as it is."""
+    found = with_bertscore(answers, bertscore)
+    made = summarise({"answers": found}, figures["run"])
+    run = {**figures["run"], "bertscore": model}
+    return {**figures, "run": run, **{name: made[name] for name in ("systems", "differences")}}, found
+
+
 def with_bertscore(answers: Sequence[Row], bertscore: BertScore) -> list[dict[str, Any]]:
     """Return the answers with their BERTScore recall where they have a reference; all are scored at once, and a failed one is 0."""
     found = [dict(row) for row in answers]

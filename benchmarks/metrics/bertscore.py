@@ -5,15 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import TypeAlias
 
+from benchmarks.errors import BenchmarkError
+
 BertScore: TypeAlias = Callable[[Sequence[str], Sequence[str]], list[float]]  # answers, references -> recall of each
 
 
-def bertscore(model: str) -> tuple[BertScore | None, str]:
-    """Return a function from answers and references, pair by pair, to BERTScore recalls, [-1, 1], not rescaled; or the reason for none.
+def bertscore(model: str) -> BertScore:
+    """Return a function from answers and references, pair by pair, to BERTScore recalls, [-1, 1], not rescaled.
 
     ``model``: a name (``roberta-large`` is the library's own choice for English) or a folder with a transformer's configuration, weights
     and tokenizer. The layer is the library's for models that it knows, else the last. A pair with a blank text scores 0. A text is cut
-    at the model's limit.
+    at the model's limit. Raises BenchmarkError where the library or the model cannot be had.
     """
     try:
         from bert_score import BERTScorer
@@ -24,10 +26,10 @@ def bertscore(model: str) -> tuple[BertScore | None, str]:
         layers = model2layers.get(model) or AutoConfig.from_pretrained(model).num_hidden_layers  # nosec B615
         scorer = BERTScorer(model_type=model, num_layers=layers, batch_size=16)
     except ImportError as error:
-        return None, f"{error.name} is not installed: pip install 'dgrag[bertscore]'"
+        raise BenchmarkError(f"{error.name} is not installed", next_step="run `pip install 'dgrag[bertscore]'`") from error
     except (OSError, ValueError) as error:
         why = str(error).partition("\n")[0].rstrip(".")
-        return None, f"no model {model!r} ({why}): fetch it, or name the folder that holds it"
+        raise BenchmarkError(f"no model {model!r} ({why})", next_step="fetch it, or name the folder that holds it") from error
 
     def recall(answers: Sequence[str], references: Sequence[str]) -> list[float]:
         pairs = list(zip(answers, references, strict=True))
@@ -39,4 +41,4 @@ def bertscore(model: str) -> tuple[BertScore | None, str]:
                 recalls[place] = float(score)
         return recalls
 
-    return recall, ""
+    return recall

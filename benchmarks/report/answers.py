@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from benchmarks.metrics.bootstrap import ENOUGH
 from benchmarks.report import plots
 from benchmarks.report.tables import (
@@ -46,6 +48,16 @@ def against_references(result: Row) -> Section:
     )
 
 
+def label(metric: str, result: Row) -> str:
+    """A metric's name, of BERTScore with the model's: another model gives other numbers.
+
+    >>> label("bertscore_recall", {"run": {"bertscore": "models/roberta-large"}}), label("f1", {"run": {}})
+    ('BERTScore recall (roberta-large)', 'F1')
+    """
+    model = result["run"].get("bertscore", "") if metric == "bertscore_recall" else ""
+    return QUALITY[metric] + (f" ({Path(model).name})" if model else "")
+
+
 def quality(result: Row, split: str) -> Table:
     """Answers against references. EM and its kin are shown only where an answer ever matched."""
     rows = [row for row in result["systems"] if row["split"] == split]
@@ -56,7 +68,7 @@ def quality(result: Row, split: str) -> Table:
         Column("asked"),
         Column("system"),
         Column("answered", "%"),
-        *(Column(QUALITY[name], "%") for name in shown),
+        *(Column(label(name, result), "%") for name in shown),
         *FAILURES,
     )
     cells = [
@@ -82,7 +94,9 @@ def _bars(result: Row, split: str) -> Figure | None:
         for metric in REFERENCE_BASED:
             found = {row["system"]: estimate(row["metrics"].get(metric)) for row in rows if row["scenario"] == scenario}
             if values := {system: value for system, value in found.items() if value}:
-                panels.append(plots.Panel(f"{QUALITY[metric]}, asked {SCENARIOS[scenario]}", "", {"": values}, share=True, scale=metric))
+                panels.append(
+                    plots.Panel(f"{label(metric, result)}, asked {SCENARIOS[scenario]}", "", {"": values}, share=True, scale=metric)
+                )
                 known += values.values()
     if not panels:
         return None  # no question has a reference
@@ -95,7 +109,7 @@ def differences(result: Row, split: str) -> Table:
     rows = [row for row in result["differences"] if row["split"] == split and row["metric"] in REFERENCE_BASED]
     columns = (Column("asked"), Column("metric"), Column("dgrag less …"), Column("difference", "%"), Column("dgrag is"))
     cells = [
-        (SCENARIOS[row["scenario"]], QUALITY[row["metric"]], row["against"], estimate(row["difference"]), sign(row["difference"]))
+        (SCENARIOS[row["scenario"]], label(row["metric"], result), row["against"], estimate(row["difference"]), sign(row["difference"]))
         for row in rows
     ]
     note = "Points of a paired bootstrap over the same questions; “better” and “worse” only where it excludes 0 and n ≥ 10."

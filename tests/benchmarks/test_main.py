@@ -105,6 +105,18 @@ def test_settings_of_the_shell_are_dropped_before_anything_reads_them(tmp_path, 
     assert os.environ["DGRAG_MODEL_DIR"] == str(tmp_path)
 
 
+def test_answers_are_scored_by_bertscore_afterwards_and_the_model_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr("benchmarks.metrics.bertscore.bertscore", lambda model: lambda answers, references: [0.75] * len(answers))
+    file = tmp_path / "paper.json"
+    file.write_text(json.dumps(BARE | {"skipped": [{"what": "a link", "why": "no root"}]}))
+    file.with_suffix(".answers.jsonl").write_text(json.dumps(answer("within", 0.8, 1) | {"references": ["x"]}) + "\n")
+    assert ended(monkeypatch, "bertscore", file, "--model", "models/encoder") == 0
+    found = json.loads(file.read_text())
+    assert found["systems"][0]["metrics"]["bertscore_recall"]["mean"] == 0.75
+    assert (found["run"]["bertscore"], found["skipped"]) == ("models/encoder", [{"what": "a link", "why": "no root"}])
+    assert json.loads(file.with_suffix(".answers.jsonl").read_text())["bertscore_recall"] == 0.75
+
+
 def looked_at(number):
     memory = {"kind": "template", "score": 0.9, "threshold": 0.0, "answer": "x", "why_not": "", "question": "?"}
     return answer("within", 0.5, number) | {"system": "fdrag-slow", "gate": None, "memory": memory}

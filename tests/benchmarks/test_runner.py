@@ -9,7 +9,7 @@ import pytest
 
 from benchmarks import runner
 from benchmarks.__main__ import main
-from benchmarks.config import MetricsConfig, ModelsConfig, RunConfig
+from benchmarks.config import ModelsConfig, RunConfig
 from benchmarks.errors import BenchmarkError
 from benchmarks.journal import Journal
 from benchmarks.link import LinkConfig
@@ -423,15 +423,6 @@ def test_bytes_over_a_link_are_noted_for_each_edge_and_start(tmp_path):
             {"state": "domain-1", "edge": "harbour", "up": 10, "down": 20},
             {"state": "domain-1", "edge": "harbour", "up": 1, "down": 2},
         ]
-
-
-def test_bertscore_is_in_the_figures_and_beside_each_answer_for_who_compares_runs(tmp_path, data, services, monkeypatch):
-    monkeypatch.setattr(runner, "bertscore", lambda model: (lambda answers, references: [0.75] * len(answers), ""))
-    asked = config(data, within=1, systems=["dgrag"]).model_copy(update={"metrics": MetricsConfig(bertscore="some-model")})
-    result = Runner(asked, tmp_path / "work", Quiet()).run(tmp_path / "out")
-    assert result.figures["systems"][0]["metrics"]["bertscore_recall"]["mean"] == 0.75
-    rows = map(orjson.loads, result.file.with_suffix(".answers.jsonl").read_bytes().splitlines())
-    assert {row["bertscore_recall"] for row in rows} == {0.75}
 
 
 def test_where_a_result_comes_from_is_in_it(tmp_path, data, services):

@@ -3,6 +3,7 @@ from types import ModuleType, SimpleNamespace
 
 import pytest
 
+from benchmarks.errors import BenchmarkError
 from benchmarks.metrics.bertscore import bertscore
 
 
@@ -47,10 +48,9 @@ def library(monkeypatch):
 
 @pytest.mark.usefixtures("library")
 def test_each_pair_is_scored_and_a_blank_text_scores_zero_without_the_library():
-    recall, why = bertscore("here")
+    recall = bertscore("here")
     assert recall(["ab", " ", "abcd", "x"], ["abcd", "abcd", "ab", ""]) == [0.5, 0.0, 1.0, 0.0]
     assert recall([""], ["a"]) == [0.0]
-    assert why == ""
 
 
 @pytest.mark.usefixtures("library")
@@ -62,13 +62,12 @@ def test_the_layer_is_the_librarys_choice_else_the_last(model, layers):
 
 @pytest.mark.usefixtures("library")
 def test_a_model_that_cannot_be_had_is_a_reason():
-    score, why = bertscore("nowhere")
-    assert score is None
-    assert why == "no model 'nowhere' (We couldn't connect to the hub): fetch it, or name the folder that holds it"
+    with pytest.raises(BenchmarkError, match=r"no model 'nowhere' \(We couldn't connect to the hub\)$"):
+        bertscore("nowhere")
 
 
 def test_a_library_that_is_not_installed_is_a_reason_with_the_command(monkeypatch):
     monkeypatch.setitem(sys.modules, "bert_score", None)
-    score, why = bertscore("roberta-large")
-    assert score is None
-    assert "pip install 'dgrag[bertscore]'" in why
+    with pytest.raises(BenchmarkError) as error:
+        bertscore("roberta-large")
+    assert "pip install 'dgrag[bertscore]'" in error.value.next_step
