@@ -48,6 +48,7 @@ ORDER = (
     "graphrag-federated",
     "peers",
     "peers-waited",
+    "peers-bigger",
 )
 RECORD = "evidence.json"  # in the folder: where its figures come from, and how far it is
 HOUR_S = 3600

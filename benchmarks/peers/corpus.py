@@ -48,21 +48,30 @@ def cost_input(files: Sequence[Path], *, tokens: int, new_tokens: int, tokenizer
     return CostInput(documents, added, used, size, tokenizer.count(new))
 
 
-def quality_input(folder: Path, *, limit: int, out: Path) -> tuple[Path, Path, list[Row], dict[str, str]]:
+def quality_input(folder: Path, *, limit: int, out: Path, among: Sequence[Path] = ()) -> tuple[Path, Path, list[Row], dict[str, str]]:
     """Files of passages and questions of a multi-hop set; those questions; those passages by id.
 
-    ``limit``: the first so many questions (0: all), over the passages that came with them where the set says which did.
+    ``limit``: the first so many questions (0: all), over the passages that came with them where the set says which did. ``among``:
+    folders of sets whose passages are added, but for texts that are there.
     """
-    passages = {row["doc_id"]: f"{row['title']}\n{row['text']}".strip() for row in lines(folder / "corpus.jsonl")}
+    passages = _passages(folder)
     asked = list(islice(lines(folder / "questions.jsonl"), limit or None))
     given = [set(question.get("candidate_doc_ids") or passages) for question in asked]
     if limit and given:
         wanted = set.union(*given)
         passages = {key: text for key, text in passages.items() if key in wanted}
+    told = set(passages.values())
+    for other in among:
+        passages |= {key: text for key, text in _passages(other).items() if text not in told}
+        told.update(passages.values())
     documents, questions = out / "passages.jsonl", out / "questions.jsonl"
     write(documents, [{"id": key, "text": text} for key, text in passages.items()])
     write(questions, asked)
     return documents, questions, asked, passages
+
+
+def _passages(folder: Path) -> dict[str, str]:
+    return {row["doc_id"]: f"{row['title']}\n{row['text']}".strip() for row in lines(folder / "corpus.jsonl")}
 
 
 def write(file: Path, rows: Sequence[Row]) -> None:

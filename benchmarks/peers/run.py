@@ -60,6 +60,7 @@ class PeersConfig(BaseModel):
     new_tokens: Annotated[int, Field(ge=100)] = 3_000  # of the document that is added last
     quality: str = "multihop/hotpotqa"  # folder of a multi-hop set; "": no quality
     quality_questions: Annotated[int, Field(ge=0)] = 0  # the first ones, over the passages given with them; 0: all
+    quality_among: tuple[str, ...] = ()  # folders of sets whose passages lie among those; their questions are not asked
     budgets: tuple[Annotated[int, Field(ge=100)], ...] = (2_000, 8_000)  # tokens of a context, by each system's own count
     step_s: Annotated[float, Field(gt=0, allow_inf_nan=False)] = 1800.0  # the longest that one step of one system may take
 
@@ -187,7 +188,9 @@ class _Bench:
 
     def _quality(self, unit: Unit, url: str) -> Row:
         config = self.config
-        documents, questions, asked, passages = quality_input(self.data / config.quality, limit=config.quality_questions, out=self.own)
+        further = [self.data / name for name in config.quality_among]
+        wanted = quality_input(self.data / config.quality, limit=config.quality_questions, among=further, out=self.own)
+        documents, questions, asked, passages = wanted
         contexts = self.own / f"{unit.system}-contexts.jsonl"
         given = ["--documents", documents, "--questions", questions, "--contexts", contexts, "--budgets", *config.budgets]
         tokens = sum(self.tokenizer.count(text) for text in passages.values())

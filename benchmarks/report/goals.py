@@ -124,7 +124,8 @@ def _retrieval(result: Row, wanted: Row) -> Iterator[Goal]:
             yield Goal(what, Estimate(**row["edges_asked"]), wanted["edges_asked_at_most"], at_most=True)
     for row in result.get("retrieval_ratios", ()):
         if row["system"] in FEDERATED and row["measure"] == "recall@10":
-            what, goal = f"recall@10 of centralised’s, {asker(row['system'])} asks, {row['split']}", wanted[SHARE]
+            asks = asker(row["system"])
+            what, goal = f"recall@10 of centralised’s, {asks} asks, {row['split']}", wanted[SHARE][asks]
             yield Goal(what, Estimate(**row["share"]), goal, at_most=False, unit="%")
 
 

@@ -50,6 +50,17 @@ def test_a_sample_of_questions_is_asked_of_the_passages_that_came_with_it(source
     assert len(quality_input(tmp_path, limit=0, out=tmp_path / "out")[3]) == 10
 
 
+def test_passages_of_other_sets_lie_among_the_sets_own_but_for_equal_texts(source, tmp_path):
+    write(tmp_path / "questions.jsonl", [{"id": "q0", "question": "who", "candidate_doc_ids": ["d0"]}])
+    (tmp_path / "other").mkdir()
+    rows = [{"doc_id": "e0", "title": "T0", "text": "one two three 0"}, {"doc_id": "e1", "title": "E", "text": "four"}]
+    write(tmp_path / "other" / "corpus.jsonl", rows)
+    (tmp_path / "out").mkdir()
+    found = quality_input(tmp_path, limit=1, among=[tmp_path / "other"], out=tmp_path / "out")
+    assert found[3] == {"d0": "T0\none two three 0", "e1": "E\nfour"}
+    assert len(list(lines(found[0]))) == 2
+
+
 def test_a_file_that_is_absent_or_broken_is_named(tmp_path):
     with pytest.raises(BenchmarkError, match="nothing"):
         list(lines(tmp_path / "nothing.jsonl"))
