@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 from benchmarks.metrics.bootstrap import ENOUGH
 from benchmarks.report import plots
 from benchmarks.report.tables import (
@@ -55,7 +53,7 @@ def label(metric: str, result: Row) -> str:
     ('BERTScore recall (roberta-large)', 'F1')
     """
     model = result["run"].get("bertscore", "") if metric == "bertscore_recall" else ""
-    return QUALITY[metric] + (f" ({Path(model).name})" if model else "")
+    return QUALITY[metric] + (f" ({model.rpartition('/')[2]})" if model else "")
 
 
 def quality(result: Row, split: str) -> Table:
