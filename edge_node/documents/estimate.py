@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from math import ceil
 from typing import TypeAlias
 
 import orjson
 
 from edge_node.documents.chunking import Cutter
+from edge_node.extraction.extractor import count_for_model
 from edge_node.records import Offered
 from shared.errors import InputError, UnreadableDocument
 from shared.records import DocumentId
@@ -96,13 +96,13 @@ class Estimate:
     basis: str  # "measured here" or "defaults"
 
 
-def model_calls(chunks: int, *, share: float, gleanings: int) -> int:
-    """Calls for one document of so many chunks, at most (``graph.shares`` chooses that many).
+def model_calls(document_id: DocumentId, chunks: int, *, share: float, gleanings: int) -> int:
+    """Calls for one document of so many chunks, at most.
 
-    >>> model_calls(10, share=0.25, gleanings=1), model_calls(10, share=0.0, gleanings=1)
-    (6, 0)
+    >>> model_calls(DocumentId("a"), 10, share=0.2, gleanings=1), model_calls(DocumentId("a"), 10, share=0.0, gleanings=1)
+    (4, 0)
     """
-    return ceil(round(share * chunks, 9)) * (1 + gleanings)
+    return count_for_model(document_id, chunks, share) * (1 + gleanings)
 
 
 async def estimate(
@@ -123,7 +123,7 @@ async def estimate(
             unreadable.append(Unreadable(document.name, code, error.message))
             continue
         documents, chunks, tokens = documents + 1, chunks + len(made), tokens + sum(chunk.tokens for chunk in made)
-        calls += model_calls(len(made), share=share, gleanings=gleanings)
+        calls += model_calls(document.document_id, len(made), share=share, gleanings=gleanings)
     measured = rates.chunks and (rates.calls or not calls)
     return Estimate(
         documents,

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict, deque
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
-from math import ceil
+from hashlib import blake2b
 from typing import Protocol
 
 from edge_node.extraction.facts import Fact
@@ -20,7 +20,7 @@ from edge_node.records import Cost, Progress, Shortfall
 from shared.errors import ModelError, ModelReplyError
 from shared.limits import RetryBudget
 from shared.plural import counted
-from shared.records import Chunk, ChunkId, EntityMention, RelationMention
+from shared.records import Chunk, ChunkId, DocumentId, EntityMention, RelationMention
 
 REPEAT_TEMPERATURE = 0.3  # so that a second answer to the same question differs
 LOW_YIELD = 0.5  # a larger share of passages without any entity is worth telling
@@ -32,15 +32,28 @@ _NOTHING = Extraction((), ())
 
 
 def choose_for_model(chunks: Sequence[Chunk], share: float, entity_counts: Mapping[ChunkId, int]) -> frozenset[ChunkId]:
-    """Return the ⌈share · n⌉ chunks with the most candidate entities, ties by ordinal, then by id.
+    """Return as many chunks of a document as its share says, those with the most candidate entities, ties by ordinal, then by id.
 
     Raises ValueError unless 0 <= share <= 1.
     """
     if not 0 <= share <= 1:
         raise ValueError(f"share is {share}, expected 0 to 1")
     ranked = sorted(chunks, key=lambda chunk: (-entity_counts.get(chunk.chunk_id, 0), chunk.ordinal, chunk.chunk_id))
-    wanted = ceil(round(share * len(chunks), 9))  # 0.1 * 30 is 3.0000000000000004
+    wanted = count_for_model(chunks[0].document_id, len(chunks), share) if chunks else 0
     return frozenset(chunk.chunk_id for chunk in ranked[:wanted])
+
+
+def count_for_model(document_id: DocumentId, chunks: int, share: float) -> int:
+    """How many of a document's chunks a model reads: the share of them, and of many documents together too.
+
+    A fraction of a chunk is rounded up in as many documents as it says, by a hash of their ids: of short ones, the share is read.
+
+    >>> [count_for_model(DocumentId(name), 1, 0.3) for name in "abdef"], count_for_model(DocumentId("a"), 30, 0.1)
+    ([1, 0, 0, 1, 1], 3)
+    """
+    whole, rest = divmod(round(share * chunks, 9), 1)  # 0.1 * 30 is 3.0000000000000004
+    drawn = int.from_bytes(blake2b(document_id.encode(), digest_size=8).digest()) / 2**64
+    return int(whole) + (drawn < rest)
 
 
 @dataclass(frozen=True, slots=True)

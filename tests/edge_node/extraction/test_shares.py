@@ -1,15 +1,22 @@
 import pytest
 
-from edge_node.extraction.extractor import choose_for_model
+from edge_node.extraction.extractor import choose_for_model, count_for_model
 from shared.records import Chunk, ChunkId, DocumentId
 
 CHUNKS = [Chunk(ChunkId(f"d:{n}"), DocumentId("d"), n, "text", 0, 4, 1) for n in range(10)]
 COUNTS = {ChunkId("d:3"): 9, ChunkId("d:7"): 9, ChunkId("d:1"): 2}
 
 
-@pytest.mark.parametrize(("share", "n"), [(0, 0), (0.01, 1), (0.3, 3), (0.31, 4), (1, 10)])
-def test_the_share_is_rounded_up(share, n):
+@pytest.mark.parametrize(("share", "n"), [(0, 0), (0.3, 3), (1, 10)])
+def test_a_share_in_whole_chunks_is_that_many(share, n):
     assert len(choose_for_model(CHUNKS, share, COUNTS)) == n
+
+
+@pytest.mark.parametrize(("chunks", "least", "most"), [(1, 0, 1), (4, 0, 1), (7, 1, 2)])
+def test_of_many_documents_the_share_is_read_however_short_they_are(chunks, least, most):
+    read = [count_for_model(DocumentId(f"document {n}"), chunks, 0.2) for n in range(2000)]
+    assert set(read) == {least, most}
+    assert sum(read) == pytest.approx(0.2 * chunks * 2000, rel=0.1)
 
 
 def test_a_share_that_is_no_exact_float_is_not_rounded_up_again():
