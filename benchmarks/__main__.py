@@ -20,7 +20,7 @@ from rich.console import Console
 from benchmarks import calibration
 from benchmarks.board import Board, headline, plan_table
 from benchmarks.cluster import drop_settings_of_the_shell
-from benchmarks.config import RunConfig, load_config
+from benchmarks.config import WORK, RunConfig, load_config
 from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import DONE, Given, chosen, folder_of, indexes, lacking, made, planned
 from benchmarks.records import AnswerRow
@@ -41,7 +41,7 @@ Data = Annotated[Path | None, typer.Option(help="Root of the data, instead of th
 Model = Annotated[str | None, typer.Option(help="Who writes, instead of the config's: the URL of a server, or a name of the catalogue.")]
 AtOnce = Annotated[int | None, typer.Option(min=1, help="Questions at once; then seconds are no longer those of one question alone.")]
 FIELDS = calibration.Matching.__dataclass_fields__
-WORK, OUT = Path(".dgrag-bench"), Path("benchmarks/results")
+OUT = Path("benchmarks/results")
 RESULTS_PAGE = Path("docs/results.md")
 
 

@@ -20,6 +20,9 @@ from deploy.lab.no_model import NO_MODEL
 from shared.models.settings import ModelSettings
 
 KEY_CHARS = 12  # of a hash in a folder's name
+CONFIGS = Path(__file__).parent / "configs"
+WORK = Path(".dgrag-bench")  # below the current folder
+DEADLINE_S = 300.0  # of a call of the model that no service makes
 Name = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,40}$")]
 Amount = Annotated[int, Field(ge=-1)]  # -1: all
 Positive = Annotated[int, Field(ge=1)]
@@ -42,7 +45,7 @@ class Measured(Part):
     name: Name
     documents: Amount = -1  # of the set, evenly over all of them
     questions: str = (
-        ""  # JSON lines that stand in the place of the set's own, as `benchmarks.questions` writes them; from the current folder
+        ""  # JSON lines that stand in the place of the set's own, as `benchmarks.graphrag.questions` writes them; from the current folder
     )
     within: Amount = 0  # questions of each domain that are asked at home with model answers
     out: Amount = 0  # the same questions, asked at another edge

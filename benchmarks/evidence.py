@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import httpx2
 import orjson
 
-from benchmarks.config import FederatedSplit, MixedSplit, RunConfig, SplitConfig, load_config
+from benchmarks.config import CONFIGS, FederatedSplit, MixedSplit, RunConfig, SplitConfig, load_config
 from benchmarks.datasets import open_corpus, split_of
 from benchmarks.errors import BenchmarkError
 from benchmarks.machine import answering_code, code, indexing_code, machine, version
@@ -22,7 +22,6 @@ from shared.errors import DgragError
 from shared.models.catalogue import CatalogueModel, catalogue
 from shared.models.fetch import located
 
-CONFIGS = Path(__file__).parent / "configs"
 # Those that index the same texts stand one after another: the first makes the index, the others read it.
 ORDER = (
     "paper",

@@ -28,45 +28,8 @@ AFTERWARDS = (
     *(f"benchmarks/metrics/{name}.py" for name in ("bertscore", "bootstrap", "fast_path", "retrieval", "routing", "wins")),
 )
 SINGLE = (
-    *(
-        f"benchmarks/{name}.py"
-        for name in (
-            "again",
-            "again_asked",
-            "construction",
-            "full_size",
-            "growth",
-            "growth_models",
-            "hijack",
-            "hnsw",
-            "hostile_files",
-            "hypergraph",
-            "labels",
-            "large_edge",
-            "large_store",
-            "leiden",
-            "levels",
-            "life",
-        )
-    ),
-    *(
-        f"benchmarks/{name}.py"
-        for name in (
-            "lookup",
-            "membership",
-            "method_pieces",
-            "paraphrases",
-            "pieces",
-            "questions",
-            "recall",
-            "same_stores",
-            "start_up",
-            "support",
-            "support_price",
-            "table_cells",
-        )
-    ),
-    *(f"benchmarks/{name}.py" for name in ("light_edges", "synthetic", "ten_edges", "thousand_edges", "under_load")),
+    *(f"benchmarks/{name}" for name in ("answering", "clouds", "edges", "erarag", "files", "graphrag", "languages", "memories")),
+    *(f"benchmarks/{name}.py" for name in ("synthetic", "under_load")),
 )
 # What only the comparison with other systems asks with.
 PEERS = ("benchmarks/peers", *(f"benchmarks/{name}.py" for name in ("instant_edge", "meters", "stand_ins")))

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import resource
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
+from typing import Any
 
 import numpy as np
 
@@ -74,3 +75,15 @@ def rss_mb() -> float:
     """Memory that this process holds now."""
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[1])
     return round(pages * PAGE_BYTES / 2**20, 1)
+
+
+def spent(work: Callable[[], Any]) -> float:
+    """CPU seconds of a call."""
+    began = time.process_time()
+    work()
+    return time.process_time() - began
+
+
+def peak_mb() -> float:
+    """Memory that this process has held at most."""
+    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)

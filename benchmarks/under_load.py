@@ -25,8 +25,21 @@ QUESTIONS = (
     "How is the levee inspected?",
 )
 READY_S = 300.0  # a busy machine
+SETTLED_S = 3600.0
 IDLE_ROUNDS = 40
 BEFORE_SHARE = 3  # one of so many documents is there before the others come
+
+
+def wait_settled(edges: list[httpx2.Client]) -> list[dict[str, Any]]:
+    """Until all is indexed and the cloud knows all summaries; what each edge says of itself then."""
+    ends = time.perf_counter() + SETTLED_S
+    while True:
+        told = [edge.get("/v1/status").json() for edge in edges]
+        if all(one["settled"] for one in told):
+            return told
+        if time.perf_counter() > ends:
+            raise TimeoutError("the edges did not settle in an hour")
+        time.sleep(0.5)
 
 
 def sample_documents() -> list[tuple[str, str]]:

@@ -46,5 +46,5 @@ def with_questions(corpus: Source, file: Path) -> Source:
         except DatasetError as error:
             raise DatasetError(f"{file.parent / place}: {error}") from error
     if not asked:
-        raise DatasetError(f"{file} has no questions", next_step="write some with `python -m benchmarks.questions`")
+        raise DatasetError(f"{file} has no questions", next_step="write some with `python -m benchmarks.graphrag.questions`")
     return replace(corpus, asked=tuple(asked))

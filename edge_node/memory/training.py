@@ -3,7 +3,7 @@
 The loss is L = Σ_ij H_ij ‖x_i - p_j‖² + λ n L_inter + (μ/2) ‖H‖². It differs from the paper's in three places:
 
 - *Mass, not mean.* The text lost eq. 6; after the work that it cites it would be Σ_j (Σ_i H_ij ‖x_i - p_j‖²)/w_j. A hyperedge of one
-  unit costs 0 there, so descent ends in one giant and singletons (``benchmarks/hypergraph.py``). Without the division it is k-means'
+  unit costs 0 there, so descent ends in one giant and singletons (``benchmarks.memories.hypergraph``). Without it it is k-means'
   objective over soft rows. ‖p_j‖ <= 1 makes it n - Σ_j w_j ‖p_j‖² on the simplex.
 - *(μ/2) ‖H‖².* The first term is concave in H, so every row would end in one hyperedge. With it, the curvature from above is μ, the step
   that Prop. 1 wants (η <= 1/smoothness) is 1/μ in closed form, and with λ = 0 H falls out of it: H ← Π_Δ(-D/μ).

@@ -106,8 +106,8 @@ def test_what_only_reads_makes_new_rows_on_the_same_index(tmp_path, place):
     [
         "benchmarks/report/page.py",
         "benchmarks/summary.py",
-        "benchmarks/hijack.py",
-        "benchmarks/growth.py",
+        "benchmarks/clouds/hijack.py",
+        "benchmarks/erarag/growth.py",
         "deploy/cli/ask.py",
         "docs/x.md",
         "edge_node/__pycache__/gate.pyc",

@@ -1,11 +1,11 @@
-"""Goal S10 on made-up topics: one of ten edges attracts what it cannot serve. Figures of real data: ``benchmarks/hijack.py``."""
+"""Goal S10 on made-up topics: one of ten edges attracts what it cannot serve. Figures of real data: ``benchmarks/clouds/hijack.py``."""
 
 from random import Random
 
 import pytest
 
-from benchmarks.hijack import ATTACKER, COPIES, Thresholds, forged, simulate
-from benchmarks.ten_edges import Federation
+from benchmarks.clouds.hijack import ATTACKER, COPIES, Thresholds, forged, simulate
+from benchmarks.clouds.ten_edges import Federation
 from shared.models.fake import HashEmbedder, WordTokenizer
 
 EDGES, SUBJECTS, WORDS = 10, 12, 6  # subjects of an edge, words of a subject

@@ -5,8 +5,8 @@ import contextlib
 
 import pytest
 
-from benchmarks.dear_files import word_bomb
-from benchmarks.hostile_formats import good, hostile
+from benchmarks.files.dear_files import word_bomb
+from benchmarks.files.hostile_formats import good, hostile
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool, ReadsHere
 from shared.errors import UnreadableDocument
 from tests.edge_node.documents.readers.test_pool import SLOW, children, forker

@@ -6,7 +6,7 @@ from itertools import pairwise
 import openpyxl
 import pytest
 
-from benchmarks import table_cells
+from benchmarks.files import table_cells
 from edge_node.documents.readers import read
 from edge_node.extraction import nlp
 from edge_node.extraction.cells import cells_of, names_something, stretches

@@ -14,8 +14,8 @@ import pptx
 import pytest
 from PIL import Image, ImageDraw, ImageFont
 
-from benchmarks import old_office
-from benchmarks.outlook import message
+from benchmarks.files import old_office
+from benchmarks.files.outlook import message
 from edge_node.documents.readers import read, tessdata
 from edge_node.documents.readers.outlook import unpacked
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool

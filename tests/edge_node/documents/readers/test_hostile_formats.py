@@ -2,7 +2,7 @@
 
 import pytest
 
-from benchmarks.hostile_formats import good, hostile
+from benchmarks.files.hostile_formats import good, hostile
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from shared.errors import UnreadableDocument
 

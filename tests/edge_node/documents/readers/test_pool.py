@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.dear_files import many_operators, word_bomb
+from benchmarks.files.dear_files import many_operators, word_bomb
 from edge_node.documents.readers import ReadText, read
 from edge_node.documents.readers.framing import BrokenAnswerError, Failed, take_answer
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool, ReadsHere, _Reader
@@ -182,7 +182,7 @@ async def test_readers_get_no_key_and_no_file_of_the_edge(pool_of, tmp_path):
 
 def test_an_edge_that_is_killed_takes_its_readers_along():
     code = (
-        "import asyncio, sys; from edge_node.documents.readers.pool import *; from benchmarks.dear_files import many_operators\n"
+        "import asyncio, sys; from edge_node.documents.readers.pool import *; from benchmarks.files.dear_files import many_operators\n"
         "pool = ReaderPool(ReaderLimits(600, 2**30), at_once=1); print(pool._forker._process.pid, flush=True)\n"
         "asyncio.run(pool.read('slow.pdf', many_operators(pages=200)))"
     )

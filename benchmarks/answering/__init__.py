@@ -1,0 +1,1 @@
+"""Measurements of single answers: support, follow-ups, thresholds."""

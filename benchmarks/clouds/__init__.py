@@ -1,0 +1,1 @@
+"""Measurements of clouds and federations: size, speed, attacks."""

@@ -1,0 +1,1 @@
+"""Measurements of one edge: what documents, starts and questions cost."""

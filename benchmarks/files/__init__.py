@@ -1,0 +1,1 @@
+"""Measurements of readers: facts in real files, hostile files."""

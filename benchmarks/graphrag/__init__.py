@@ -1,0 +1,1 @@
+"""Measurements of communities, reports and global answers (GraphRAG)."""

@@ -1,0 +1,1 @@
+"""Measurements in several languages."""

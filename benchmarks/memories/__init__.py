@@ -1,0 +1,1 @@
+"""Measurements of what memories answer and cost (FD-RAG)."""
