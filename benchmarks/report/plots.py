@@ -196,7 +196,7 @@ def dots(panels: Sequence[Panel], hollow: str = "") -> bytes:
             own = [label for label in panel.series if not (hollow and label.endswith(hollow))]
             for label, points in panel.series.items():
                 base = own.index(label if label in own else label.removesuffix(hollow)) if own else 0
-                shift = 0.6 * (base / max(1, len(own) - 1) - 0.5)
+                shift = 0.6 * (base / (len(own) - 1) - 0.5) if len(own) > 1 else 0.0
                 values = list(points.values())
                 tint = colour(label.removesuffix(hollow), base)
                 look: dict[str, Any] = {"fmt": MARKERS[base % len(MARKERS)], "color": tint, "capsize": 2, "label": label, "markersize": 6}
