@@ -124,8 +124,8 @@ class EdgeNode:
 
     def __post_init__(self) -> None:
         self.meter = Meter(self.settings.id)
-        share, gleanings = self.settings.model_share, self.settings.gleanings
-        self._estimator = Estimator(self.cutter, self._check, self._known, share=share, gleanings=gleanings)
+        share, each = self.settings.model_share, self.settings.calls_a_passage
+        self._estimator = Estimator(self.cutter, self._check, self._known, share=share, each=each)
         self.admissions = Admissions(
             Admission(at_once=self.settings.questions_at_once, waiting=self.settings.questions_waiting),
             Admission(at_once=self.settings.global_questions_at_once, waiting=self.settings.questions_waiting),

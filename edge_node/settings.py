@@ -204,7 +204,18 @@ class GenerationSettings(Section):
         return max(1, self.model_calls // 2)
 
 
-class IndexingSettings(GenerationSettings):
+class GraphSettings(GenerationSettings):
+    """Graph, partition and summaries (DGRAG §III-B, §IV-B)."""
+
+    descriptions: Literal["joined", "model"] = "joined"  # ①: long ones are cut, or shortened by the model, which describes what it reads
+    description_chars: Annotated[int, Field(ge=100)] = 600
+    subgraph_entities: Annotated[int, Field(ge=2)] = 40  # §IV-B: entities per subgraph
+    leiden: Literal["graspologic", "igraph", "leidenalg"] = "graspologic"  # the last two are the extra leiden-gpl
+    summaries: Literal["extractive", "model"] = "extractive"
+    summary_staleness: Share = 0.2  # share of a subgraph's facts that must differ before the model writes its summary again
+
+
+class IndexingSettings(GraphSettings):
     """The write path (DGRAG §III-B): its method, and what the model reads."""
 
     strategy: Literal[MethodName, "mix"] = "dgrag"
@@ -232,6 +243,11 @@ class IndexingSettings(GenerationSettings):
         return self.extraction_share if "dgrag" in self.methods else 0.0
 
     @property
+    def calls_a_passage(self) -> int:
+        """Calls for one that the model reads, at most: of its relations, of what was missed, of its entities' descriptions."""
+        return 1 + self.gleanings + (self.descriptions == "model")
+
+    @property
     def strategy_said(self) -> str:
         """The strategy for people: its name, and of a mix the methods with their shares."""
         return self.strategy if self.mix is None else f"mix {', '.join(f'{name}={share:g}' for name, share in self.mix.items())}"
@@ -240,17 +256,6 @@ class IndexingSettings(GenerationSettings):
     def methods(self) -> dict[MethodName, float]:
         """The methods of the strategy, each with its share of a question's budget."""
         return {self.strategy: 1.0} if self.strategy != "mix" else self.mix or {}
-
-
-class GraphSettings(GenerationSettings):
-    """Graph, partition and summaries (DGRAG §III-B, §IV-B)."""
-
-    descriptions: Literal["joined", "model"] = "joined"  # ①: what is longer than the limit is cut there, or shortened by the model
-    description_chars: Annotated[int, Field(ge=100)] = 600
-    subgraph_entities: Annotated[int, Field(ge=2)] = 40  # §IV-B: entities per subgraph
-    leiden: Literal["graspologic", "igraph", "leidenalg"] = "graspologic"  # the last two are the extra leiden-gpl
-    summaries: Literal["extractive", "model"] = "extractive"
-    summary_staleness: Share = 0.2  # share of a subgraph's facts that must differ before the model writes its summary again
 
 
 class CommunitySettings(GraphSettings):

@@ -96,17 +96,17 @@ class Estimate:
     basis: str  # "measured here" or "defaults"
 
 
-def model_calls(document_id: DocumentId, chunks: int, *, share: float, gleanings: int) -> int:
-    """Calls for one document of so many chunks, at most.
+def model_calls(document_id: DocumentId, chunks: int, *, share: float, each: int) -> int:
+    """Calls for one document of so many chunks, at most; ``each``: for one that the model reads.
 
-    >>> model_calls(DocumentId("a"), 10, share=0.2, gleanings=1), model_calls(DocumentId("a"), 10, share=0.0, gleanings=1)
+    >>> model_calls(DocumentId("a"), 10, share=0.2, each=2), model_calls(DocumentId("a"), 10, share=0.0, each=2)
     (4, 0)
     """
-    return count_for_model(document_id, chunks, share) * (1 + gleanings)
+    return count_for_model(document_id, chunks, share) * each
 
 
 async def estimate(
-    offered: Iterable[Offered], cutter: Cutter, rates: Rates, *, known: Collection[DocumentId], share: float, gleanings: int
+    offered: Iterable[Offered], cutter: Cutter, rates: Rates, *, known: Collection[DocumentId], share: float, each: int
 ) -> Estimate:
     """Read and cut the documents, and add up; those that are ``known``, or come twice, cost nothing."""
     seen, unreadable = set(known), list[Unreadable]()
@@ -123,7 +123,7 @@ async def estimate(
             unreadable.append(Unreadable(document.name, code, error.message))
             continue
         documents, chunks, tokens = documents + 1, chunks + len(made), tokens + sum(chunk.tokens for chunk in made)
-        calls += model_calls(document.document_id, len(made), share=share, gleanings=gleanings)
+        calls += model_calls(document.document_id, len(made), share=share, each=each)
     measured = rates.chunks and (rates.calls or not calls)
     return Estimate(
         documents,
@@ -142,13 +142,13 @@ async def estimate(
 class Estimator:
     """What documents would cost at an edge: one list at a time, as two take as long, and questions six times as long beside them."""
 
-    def __init__(self, cutter: Cutter, check: Check, known_of: KnownOf, *, share: float, gleanings: int) -> None:
+    def __init__(self, cutter: Cutter, check: Check, known_of: KnownOf, *, share: float, each: int) -> None:
         """``check`` raises InputError for a document that an edge refuses; ``known_of``: which of some are there already."""
         self._cutter = cutter
         self._check = check
         self._known_of = known_of
         self._share = share
-        self._gleanings = gleanings
+        self._each = each
         self._turn = asyncio.Lock()
 
     async def of(self, offered: Sequence[Offered], rates: Rates) -> Estimate:
@@ -162,7 +162,7 @@ class Estimator:
                 except InputError as error:
                     refused.append(Unreadable(document.name, error.code, error.message))
             known = await self._known_of([document.document_id for document in taken])
-            found = await estimate(taken, self._cutter, rates, known=known, share=self._share, gleanings=self._gleanings)
+            found = await estimate(taken, self._cutter, rates, known=known, share=self._share, each=self._each)
             return replace(found, unreadable=(*refused, *found.unreadable))
 
 

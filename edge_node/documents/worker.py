@@ -274,7 +274,7 @@ class Worker:
         await self.news.tell(Step("read", 0, 1, job.job_id))
         cut = await self._cutter.cut(job.document)
         chunks = cut.chunks
-        calls = model_calls(job.document.document_id, len(chunks), share=self.settings.model_share, gleanings=self.settings.gleanings)
+        calls = model_calls(job.document.document_id, len(chunks), share=self.settings.model_share, each=self.settings.calls_a_passage)
         before = tuple((await self._background.run(usage, self._queue.database)).values())
         progress = self.news.jobs[job.job_id] = JobProgress(self.rates, len(chunks), calls, before, time.perf_counter())
         report, waits = self._progress(job.job_id), partial(progress.wait, turn)

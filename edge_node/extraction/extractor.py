@@ -10,6 +10,7 @@ from functools import partial
 from hashlib import blake2b
 from typing import Protocol
 
+from edge_node.extraction.descriptions import ModelDescriber
 from edge_node.extraction.facts import Fact
 from edge_node.extraction.model_extraction import ModelExtraction, ModelExtractor
 from edge_node.extraction.names import Definition, acronym_definitions
@@ -77,13 +78,26 @@ class Extracts(Protocol):
 
 
 class Extractor:
-    """Implements Extracts. ``share`` of the chunks go to the model, ``parallel`` at once; ``retries`` bounds what is asked twice."""
+    """Implements Extracts. ``share`` of the chunks go to the model, ``parallel`` at once; ``retries`` bounds what is asked twice.
 
-    def __init__(self, spacy: SpacyExtractor, model: ModelExtractor, share: float, retries: RetryBudget, *, parallel: int = 2) -> None:
+    ``describer``: has the model describe what it found; without it the entities keep the sentence that they were found in.
+    """
+
+    def __init__(
+        self,
+        spacy: SpacyExtractor,
+        model: ModelExtractor,
+        share: float,
+        retries: RetryBudget,
+        *,
+        describer: ModelDescriber | None = None,
+        parallel: int = 2,
+    ) -> None:
         self._spacy = spacy
         self._model = model
         self._share = share
         self._retries = retries
+        self._describer = describer
         self._parallel = parallel
 
     async def extract(self, chunks: Sequence[Chunk], progress: Progress) -> Extracted:
@@ -150,6 +164,10 @@ class Extractor:
         return in_order
 
     async def _ask(self, chunk: Chunk, base: Extraction | None) -> ModelExtraction:
+        found = await self._read(chunk, base)
+        return found if self._describer is None or found.failure else await self._describer.described(chunk, found)
+
+    async def _read(self, chunk: Chunk, base: Extraction | None) -> ModelExtraction:
         """``base``: what a pack found; None: none read the chunk, and the model names by itself."""
         ask = partial(self._model.extract, chunk, base) if base else partial(named_by_model, self._model, chunk)
         first = await ask()

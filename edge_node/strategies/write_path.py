@@ -13,6 +13,7 @@ from edge_node.communities.service import CommunityReports
 from edge_node.database.vectors import GraphKind, VectorRows
 from edge_node.documents.lexical import LexicalIndex
 from edge_node.documents.read_by import ReadByDraft, usual_language
+from edge_node.extraction.descriptions import ModelDescriber
 from edge_node.extraction.extractor import Extracted, Extractor, Extracts
 from edge_node.extraction.model_extraction import ModelExtractor
 from edge_node.extraction.nlp import SpacyExtractor
@@ -45,7 +46,10 @@ class WritePath:
         model = ModelExtractor(
             tools.generator, self.tagger, form=settings.extraction_form, gleanings=settings.gleanings, deadline_s=settings.model_deadline_s
         )
-        self.extractor = extractor or Extractor(self.tagger, model, settings.model_share, tools.retries, parallel=settings.model_calls)
+        describer = ModelDescriber(tools.generator, deadline_s=settings.model_deadline_s) if settings.descriptions == "model" else None
+        self.extractor = extractor or Extractor(
+            self.tagger, model, settings.model_share, tools.retries, describer=describer, parallel=settings.model_calls
+        )
         kinds: dict[GraphKind, bool] = {"entity": needs.entity_vectors, "relation": needs.relation_vectors}
         self.updater = GraphUpdater(tools, settings, [kind for kind, is_read in kinds.items() if is_read])
         self._refiner = SummaryRefiner(tools, self.updater, settings)

@@ -111,9 +111,18 @@ def _is_stated(opening: Sequence[str], text: str) -> bool:
         if begins and not is_doubted and _opens(opening, piece) and not _takes_back(before, behind):
             return True
         if _LEAD_IN.match(piece):
-            is_doubted = any(said.search(piece) for said in (NEGATION, _HEDGE, _UNTRUE))
+            is_doubted = not is_plain(piece)
         before = piece
     return False
+
+
+def is_plain(text: str) -> bool:
+    """Whether a text has no word that denies, hedges or doubts something.
+
+    >>> is_plain("(born 1950)"), is_plain("(if that is true)")
+    (True, False)
+    """
+    return not any(said.search(text) for said in (NEGATION, _HEDGE, _UNTRUE))
 
 
 def _takes_back(before: str, behind: str) -> bool:
