@@ -117,6 +117,7 @@ class EdgeNode:
     meter: Meter = field(init=False)  # what is asked of this edge, for its page of metrics
     _opened: bool = False  # the caches are built
     _asked: str = ""  # what of the sharing policy the last settle was asked for
+    _told: str = ""  # what of it the summaries obeyed at the last look; empty: not all of it
     _estimator: Estimator = field(init=False)
     _embedding: asyncio.Lock = field(default_factory=asyncio.Lock)  # two large batches at once would hold up the questions
     _moving: bool = False  # the index that answers may not write: another embedding model takes over
@@ -124,11 +125,11 @@ class EdgeNode:
 
     def __post_init__(self) -> None:
         self.meter = Meter(self.settings.id)
-        share, each = self.settings.model_share, self.settings.calls_a_passage
-        self._estimator = Estimator(self.cutter, self._check, self._known, share=share, each=each)
+        chosen = self.settings
+        self._estimator = Estimator(self.cutter, self._check, self._known, share=chosen.model_share, each=chosen.calls_a_passage)
         self.admissions = Admissions(
-            Admission(at_once=self.settings.questions_at_once, waiting=self.settings.questions_waiting),
-            Admission(at_once=self.settings.global_questions_at_once, waiting=self.settings.questions_waiting),
+            Admission(at_once=chosen.questions_at_once, waiting=chosen.questions_waiting),
+            Admission(at_once=chosen.global_questions_at_once, waiting=chosen.questions_waiting),
         )
 
     async def run(self) -> None:
@@ -158,15 +159,16 @@ class EdgeNode:
             await asyncio.sleep(POLICY_EVERY_S)
 
     async def _obey_once(self) -> None:
-        if not await asyncio.to_thread(self.sharing.is_told):
-            wanted = await asyncio.to_thread(self.sharing.wanted)
-            if wanted != self._asked or self.worker.idle:  # a settle that fails is repeated by the worker, at its own pace
-                self._asked = wanted
-                await self._settle()
-                if await asyncio.to_thread(self.sharing.is_told):
-                    self.tell_cloud()  # at once: it may be less than before
-        elif self.link is not None and not self.link.in_sync:
+        wanted, is_told = await asyncio.to_thread(self.sharing.wanted), await asyncio.to_thread(self.sharing.is_told)
+        if not is_told and (wanted != self._asked or self.worker.idle):
+            self._asked = wanted  # a settle that fails is repeated by the worker, at its own pace
+            await self._settle()
+            is_told = await asyncio.to_thread(self.sharing.is_told)
+        if is_told and wanted != self._told:
+            self.tell_cloud()  # at once: it may be less than before, also where a settle of the queue met the change first
+        elif is_told and self.link is not None and not self.link.in_sync:
             self.link.wake(more_to_come=True)  # what was held back while no policy could be read goes now
+        self._told = wanted if is_told else ""
 
     async def _open(self) -> None:
         """Build the caches. What may pass, as a full disk or a model that is away, is waited out; damage is not."""
@@ -411,8 +413,7 @@ class EdgeNode:
         try:
             return self.documents.get(identity)
         except NotFound:
-            opened = self.sharing.outside_ids.opened(identity)
-            if opened is None:
+            if (opened := self.sharing.outside_ids.opened(identity)) is None:
                 raise
             return self.documents.get(opened)
 
@@ -437,9 +438,7 @@ class EdgeNode:
     def _receipt_view(self, receipt: Receipt) -> dict[str, Any]:
         confirmed = self.receipts.is_confirmed(receipt)
         cloud = "none" if self.link is None and confirmed is None else "confirmed" if confirmed else "pending"
-        view = asdict(receipt) | {"cloud": cloud}
-        del view["version"], view["memories"]
-        return view
+        return {name: value for name, value in asdict(receipt).items() if name not in {"version", "memories"}} | {"cloud": cloud}
 
     def tell_cloud(self) -> None:
         """What the cloud may know has changed: let it learn that soon."""

@@ -140,15 +140,15 @@ async def test_a_running_edge_makes_its_summaries_anew_when_the_policy_changes(t
 
 
 class Behind:
-    """A link that has something to send."""
+    """A link that has something to send; ``woken``: for each time whether it may wait for more."""
 
     in_sync = False
 
     def __init__(self):
-        self.woken = 0
+        self.woken = []
 
     def wake(self, *, more_to_come=False):
-        self.woken += 1
+        self.woken.append(more_to_come)
 
 
 async def test_what_was_held_back_while_no_policy_could_be_read_goes_once_one_can_be(tmp_path, monkeypatch):
@@ -160,10 +160,23 @@ async def test_what_was_held_back_while_no_policy_could_be_read_goes_once_one_ca
         monkeypatch.setattr(edge.node, "link", Behind())
         file.write_bytes(b"")
         await edge.node._obey_once()
-        assert edge.node.link.woken == 0
+        assert edge.node.link.woken == []
         file.write_bytes(readable)
         await edge.node._obey_once()
-        assert edge.node.link.woken == 1
+        assert len(edge.node.link.woken) == 1
+
+
+async def test_a_change_that_a_settle_of_the_queue_met_first_is_told_at_once_and_once(tmp_path, monkeypatch):
+    monkeypatch.setattr("edge_node.node.POLICY_EVERY_S", 3600.0)
+    async with running_edge(tmp_path, strategy="dgrag") as edge:
+        await edge.add("pump.md", "Brackwell Works makes the Maristow Pump.")
+        await edge.node._obey_once()
+        monkeypatch.setattr(edge.node, "link", Behind())
+        (tmp_path / "policy.toml").write_text('version = 1\nunlabelled = "never"\n')
+        await edge.node.worker.settle()
+        for _ in range(2):
+            await edge.node._obey_once()
+        assert (edge.node.graph.summaries()[0].text, edge.node.link.woken) == ("", [False, True])
 
 
 async def test_a_question_that_needs_a_yes_is_shown_as_it_would_leave(tmp_path):
