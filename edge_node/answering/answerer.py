@@ -11,11 +11,10 @@ from functools import partial
 from typing import Literal, Protocol
 
 from edge_node.answering.copied_facts import CopiedFacts
-from edge_node.answering.describing import fitting
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.gate import Gate, Question
-from edge_node.answering.narrowing import SentenceSelector
+from edge_node.answering.narrowing import SentenceSelector, fitting
 from edge_node.answering.other_words import OtherWords
 from edge_node.answering.released import ReleasedPassages
 from edge_node.answering.sampling import Sampling, answer_prompt, draw, sufficiency_prompt, with_passages
@@ -41,6 +40,7 @@ from shared.wire import EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.answer")
 HERE_ONLY = "filters are for the documents of this site, and this would ask other sites, which do not know them"
+HELD = "the request or the sharing policy keeps the question at this site"
 Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
 MASKED = "masked"  # what keeps a passage here that is near to a question only as long as nothing in it is masked
@@ -173,7 +173,7 @@ class Answerer:
         Raises InputError for a cloud question that may not be escalated, ModelTimeout when the whole takes too long, and
         ModelError when no model answers, neither here nor, where the question may be escalated, at the cloud.
         """
-        stays = ask.mode == "local" or ask.filters is not None or await asyncio.to_thread(self._sharing.escalation, ask.escalation) == "no"
+        stays = await self._stays(ask)
         if ask.mode == "cloud" and stays:
             raise InputError("mode 'cloud' escalates, and escalation is not allowed", next_step=HOW_TO_ESCALATE)
         look = look or await self.remembered(ask, trace)
@@ -190,7 +190,15 @@ class Answerer:
         except TimeoutError as error:
             raise ModelTimeout(deadline_s=deadline.seconds) from error
 
-    async def _answer(self, ask: Ask, stays: bool, query_id: str, trace: Trace, deadline: Deadline) -> Answer:
+    async def _stays(self, ask: Ask) -> str:
+        """Why a question stays at this site, whatever the gate says; empty where it may leave."""
+        if ask.filters is not None:
+            return STAYS
+        if ask.mode == "local":
+            return "mode 'local' asks no other site"
+        return HELD if await asyncio.to_thread(self._sharing.escalation, ask.escalation) == "no" else ""
+
+    async def _answer(self, ask: Ask, stays: str, query_id: str, trace: Trace, deadline: Deadline) -> Answer:
         if ask.mode == "cloud":
             return await self._escalate(ask, query_id, trace, deadline, None)
         if self._copied is not None and ask.memory:
@@ -198,9 +206,9 @@ class Answerer:
             fact = await self._copied.answer(ask.question, query_id, find, fence, trace, deadline)
             if fact is not None:
                 return replace(fact, trace=trace.steps())
-        tried = await self._try_locally(ask, stays, trace, deadline)
+        tried = await self._try_locally(ask, bool(stays), trace, deadline)
         if tried.report.decision == "local" or stays:
-            why = f"{tried.report.reason}; {STAYS}" if ask.filters is not None and tried.report.decision == "escalate" else ""
+            why = f"{stays}; {tried.report.reason}" if tried.report.decision == "escalate" else ""
             return await self._local_answer(query_id, ask.question, tried, trace, deadline, route="local", reason=why)
         return await self._escalate(ask, query_id, trace, deadline, tried)
 

@@ -1,9 +1,10 @@
-"""④ Of the passages that were found, the sentences that matter most (ADR 6)."""
+"""④ Of the passages that were found, the sentences that matter most (ADR 6); of descriptions beside them, those that fit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from itertools import zip_longest
 
 import numpy as np
 
@@ -151,3 +152,30 @@ class SentenceSelector:
         cosines = np.clip(await self._embedder.embed([found[row].text for row in likely]) @ asked.T, -1.0, 1.0)
         scores = cosines + np.float32(WORDS_WEIGHT) * shared[likely]
         return _Scored([found[row] for row in likely], [sizes[row] for row in likely], cosines, scores)
+
+
+def fitting(
+    found: Sequence[Sequence[PassageSummary]], budget_tokens: int, count: Callable[[str], int]
+) -> tuple[tuple[PassageSummary, ...], int]:
+    """Which descriptions a model reads beside the passages, each sentence once, within a share of the context (DGRAG §III-C).
+
+    What was found for each part of a question, in turn, with those of its sentences that fit and were not said; and their tokens.
+
+    >>> told = [PassageSummary(name, text, 0.5, (), name) for name, text in [("Mill", "It is old."), ("Barn", "It is old. It stands.")]]
+    >>> kept, tokens = fitting([told], 9, lambda text: len(text.split()))
+    >>> [one.line for one in kept], tokens
+    (['Mill: It is old.', 'Barn: It stands.'], 7)
+    """
+    kept, said, left = list[PassageSummary](), "", budget_tokens
+    for description in (one for several in zip_longest(*found) for one in several if one is not None):
+        text = ""
+        for start, end in sentences(description.text):
+            sentence = one_line(description.text[start:end])
+            longer = f"{text} {sentence}".strip()
+            if sentence and sentence not in said and count(replace(description, text=longer).line) <= left:
+                text = longer
+        if text:
+            kept.append(replace(description, text=text))
+            left -= count(kept[-1].line)
+            said = f"{said}\n{text}"
+    return tuple(kept), budget_tokens - left

@@ -3,9 +3,8 @@
 import pytest
 
 from edge_node.answering.answerer import Answerer, Ask
-from edge_node.answering.describing import fitting
 from edge_node.answering.gate import Gate
-from edge_node.answering.narrowing import SentenceSelector
+from edge_node.answering.narrowing import SentenceSelector, fitting
 from edge_node.records import PassageSummary
 from edge_node.settings import AnswerSettings, EdgeSettings
 from edge_node.strategies.dgrag.descriptions import MOST_BELOW

@@ -235,7 +235,9 @@ async def test_a_question_with_filters_that_this_site_cannot_answer_stays_and_sa
         await edge.add("mill.md", MILL)
         answer = await edge.ask("Who slept?", filters={"path": "*"})
         assert (answer["route"], answer["would_ask"]) == ("local", "")
-        assert "a question with filters stays at this site" in answer["reason"]
+        assert answer["reason"].startswith("a question with filters stays at this site; ")
+        kept = await edge.ask("Who slept?", allow_escalation="no")
+        assert kept["reason"] == f"the request or the sharing policy keeps the question at this site; {kept['gate']['reason']}"
         assert "a question with filters stays at this site" in (await edge.ask("Who?", mode="global", filters={"path": "*"}))["reason"]
         asked = list(heard)
         assert (await edge.ask("Who slept?"))["route"] == "degraded"  # null control
