@@ -13,13 +13,13 @@ import orjson
 import typer
 
 from deploy.cli.board import err, out, waiting
-from deploy.cli.rest import DEFAULT_STATE, Edge, Json, State, client, only_edge_url
+from deploy.cli.rest import DEFAULT_STATE, Edge, Force, Json, State, client, only_edge_url, require_free
 from deploy.cli.sending import UPLOAD_TIMEOUT, patiently
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
 from edge_node.documents.archive import POLICY, SETTINGS, Archive, ArchivedDocument, checked_archive
 from shared.client.errors import ServiceError, body
-from shared.errors import Conflict, InputError
+from shared.errors import InputError
 from shared.plural import counted
 
 LEFT_OUT = 4
@@ -34,7 +34,7 @@ SAID = {
 
 def export(
     target: Annotated[Path, typer.Argument(metavar="FILE", help="The archive, a zip.")],
-    force: Annotated[bool, typer.Option("--force", help="Replace a file that is there.")] = False,
+    force: Force = False,
     edge: Edge = None,
     as_json: Json = False,
     state: State = DEFAULT_STATE,
@@ -44,8 +44,7 @@ def export(
     It is for another release, machine or site; a backup (`dgrag edge backup`) is the store as it is. Exit codes: 0 done; 4 done, but
     documents that are damaged on the edge's disk are left out.
     """
-    if target.exists() and not force:
-        raise Conflict(f"{target} is there already", next_step="give another name, or replace it with --force")
+    require_free(target, force=force)
     url, part = only_edge_url(StateDir(state), edge), target.with_name(f"{target.name}.part")
     try:
         with client() as http, waiting("reading the edge's documents"):

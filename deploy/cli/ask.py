@@ -11,12 +11,13 @@ from typing import Annotated, Any, cast
 import httpx2
 import orjson
 import typer
-from pydantic import TypeAdapter
+from pydantic import TypeAdapter, ValidationError
 
 from deploy.cli import render
 from deploy.cli.board import err, out, waiting
 from deploy.cli.rest import DEFAULT_STATE, Edge, Json, State, client, edge_url
 from deploy.cluster.state import StateDir
+from edge_node.api.filtering import FiltersBody
 from shared.client.calls import Filters
 from shared.client.errors import body
 from shared.client.hearing import events
@@ -27,6 +28,8 @@ from shared.text.plain import plain
 
 ANSWER_TIMEOUT = httpx2.Timeout(600.0, connect=5.0)  # an edge has its own, shorter deadline
 
+THINKING = "thinking", "the first answer takes longer: instructions are read once"  # with the time between them within 80 columns
+READING = "reading reports, which takes a small model minutes", ""
 TAIL_CHARS = 60  # of what is written so far
 
 
@@ -122,7 +125,7 @@ def ask(
         raise InputError("a level is of the reports of a global answer", next_step="add --mode global")
     url, filters = edge_url(StateDir(state), edge), filters_in(narrowed or [])
     with client() as http:
-        with waiting("reading reports, which takes a small model minutes" if mode is Mode.global_ else "thinking") as tell:
+        with waiting(*(READING if mode is Mode.global_ else THINKING), quiet=as_json) as tell:
             reply = query(http, url, question, mode, escalate, purpose, level, tell, memory=memory, filters=filters)
         if would_send(reply) and not as_json and err().is_terminal:
             err().print("to answer this from other sites, this would leave the site:", reply["would_ask"], sep="\n  ", markup=False)
@@ -144,10 +147,18 @@ def filters_in(given: Sequence[str]) -> Filters:
     found = defaultdict[str, list[str]](list)
     for one in given:
         name, equals, value = one.partition("=")
-        if name not in Filters.__annotations__ or not equals:
-            raise InputError(f"{one!r} is no filter", next_step=f"write NAME=VALUE, with one of {', '.join(Filters.__annotations__)}")
+        if name not in FiltersBody.model_fields or not equals:
+            raise InputError(f"{one!r} is no filter", next_step=f"write NAME=VALUE, with one of {', '.join(FiltersBody.model_fields)}")
         found[name].append(value)
-    return cast("Filters", {name: values if values[1:] else values[0] for name, values in found.items()})  # the edge looks at the values
+    asked = {name: values if values[1:] else values[0] for name, values in found.items()}
+    try:
+        FiltersBody.model_validate(asked)
+    except ValidationError as error:
+        fault = max(error.errors(), key=lambda one: one["type"] == "value_error")  # our own words, if there are any
+        name = str(fault["loc"][0])
+        step = fault["msg"].removeprefix("Value error, ")
+        raise InputError(f"--filter {name} cannot be {', '.join(found[name])!r}", next_step=step) from error
+    return cast("Filters", asked)
 
 
 def show(answer: Answer, edge: str | None, state: Path = DEFAULT_STATE) -> None:

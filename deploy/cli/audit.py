@@ -13,7 +13,7 @@ import typer
 from deploy.cli import render
 from deploy.cli.board import err, out
 from deploy.cli.membership import Authority, PlainHttp, known_cloud, with_client
-from deploy.cli.rest import DEFAULT_STATE, Json, Store, StoreOf, store_of
+from deploy.cli.rest import DEFAULT_STATE, Force, Json, Store, StoreOf, require_free, store_of
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.membership import Joined, Membership
 from edge_node.database.backup import FILE
@@ -73,13 +73,15 @@ def list_crawlers(
 
 @app.command()
 def export(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="*.jsonl or *.csv; replaced if it is there.")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="*.jsonl or *.csv.")],
+    force: Force = False,
     edge: StoreOf = None,
     state: Store = DEFAULT_STATE,
 ) -> None:
     """Write all records to a file, for other programs."""
     if (form := FORMS.get(file.suffix.removeprefix("."))) is None:
         raise InputError(f"{file} is neither .jsonl nor .csv", next_step="name the file so that its end says its form")
+    require_free(file, force=force)
     try:
         with ledger_of(store_of(state, edge) / FILE) as ledger, file.open("w", encoding="utf-8", newline="") as target:
             target.write(form.head)

@@ -9,16 +9,17 @@ from types import TracebackType
 from typing import Self
 
 from rich.console import Console, ConsoleOptions, RenderableType
-from rich.progress import BarColumn, DownloadColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn, TimeElapsedColumn
 from rich.segment import Segment
 from rich.table import Column
+from rich.text import Text
 
 from deploy.cli.sending import EdgeStatus
 from shared.plural import counted
 from shared.ports import Clock
 from shared.text.plain import plain
 
-QUIET_S = 5.0  # between two lines
+QUIET_S = 5.0  # between two lines, and before a wait is explained
 
 
 class InertConsole(Console):
@@ -40,12 +41,27 @@ def out() -> Console:
     return InertConsole(highlight=False)
 
 
+class Patience(ProgressColumn):
+    """Says after some seconds why it may take longer."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__()
+        self._why = why
+
+    def render(self, task: Task) -> Text:
+        """Nothing at first."""
+        return Text(self._why if (task.elapsed or 0.0) >= QUIET_S else "", style="dim")
+
+
 @contextmanager
-def waiting(what: str) -> Iterator[Callable[[str], None]]:
-    """A line that says on a terminal what goes on, and for how long; gone when it is over. What it yields takes news of it."""
-    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn()
+def waiting(what: str, why: str = "", *, quiet: bool = False) -> Iterator[Callable[[str], None]]:
+    """A line that says on a terminal what goes on, and for how long; gone when it is over. What it yields takes news of it.
+
+    ``why`` it may take long is said after some seconds. ``quiet``: nothing is said.
+    """
+    columns = SpinnerColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn(), Patience(why)
     console = err()
-    with Progress(*columns, console=console, disable=not console.is_terminal, transient=True) as bars:
+    with Progress(*columns, console=console, disable=quiet or not console.is_terminal, transient=True) as bars:
         row = bars.add_task(f"{what} …", total=None)
         yield lambda news: bars.update(row, description=news)
 

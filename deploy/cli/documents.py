@@ -15,7 +15,7 @@ from rich.text import Text
 
 from deploy.cli import render
 from deploy.cli.board import out
-from deploy.cli.rest import DEFAULT_STATE, Edge, Json, State, client, edge_url, only_edge_url, paged
+from deploy.cli.rest import DEFAULT_STATE, Edge, Json, State, client, edge_url, only_edge_url, paged, running_state
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
 from shared.client.errors import ServiceError, body
@@ -42,8 +42,8 @@ def documents(
     as_json: Json = False,
     state: State = DEFAULT_STATE,
 ) -> None:
-    """List the documents of an edge; of a parked one also why, and what to do."""
-    url = edge_url(StateDir(state), edge)
+    """List the documents of an edge (the first one, unless --edge names another); of a parked one also why, and what to do."""
+    url, names = edge_url(StateDir(state), edge), [] if edge else [member.name for member in running_state(StateDir(state)).of("edge")]
     with client() as http:
         found = list(paged(http, f"{url}/v1/documents", status=status.value if status else ""))
     if as_json:
@@ -52,7 +52,8 @@ def documents(
         for view in found:
             out().print(Text(plain(view["name"]), style="bold"), soft_wrap=True)  # never cut: it is copied into another command
             out().print(Padding(Text(plain(facts(view))), (0, 0, 0, 2)))
-        out().print(f"{counted(len(found), 'document')}{f', {status.value}' if status else ''}", markup=False)
+        where = f" at {names[0]}; --edge lists those of {', '.join(names[1:])}" if names[1:] else ""
+        out().print(f"{counted(len(found), 'document')}{f', {status.value},' if status else ''}{where}".rstrip(","), markup=False)
 
 
 def remove(document: Document, edge: Edge = None, as_json: Json = False, state: State = DEFAULT_STATE) -> None:

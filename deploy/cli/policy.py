@@ -48,9 +48,9 @@ def init(edge: StoreOf = None, state: Store = DEFAULT_STATE) -> None:
 
 @app.command()
 def check(file: File) -> None:
-    """Say whether a policy can be read, and which key it has; exit code 1 if it cannot, and an edge would share nothing."""
+    """Say whether a policy can be read, and how the ledger names it; exit code 1 if it cannot, and an edge would share nothing."""
     policy = parse(_read(file))
-    out().print(f"{file} can be read; its key is {policy.key}", markup=False)
+    out().print(f"{file} can be read; status and ledger name it policy {policy.key}", markup=False)
     for doubt in doubts(policy):
         err().print(f"warning: {doubt}", markup=False)
 

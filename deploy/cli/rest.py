@@ -18,6 +18,7 @@ from deploy.cluster.launch import is_url
 from deploy.cluster.state import ClusterState, Member, StateDir
 from shared.client.access import CALLER, Bearer
 from shared.client.errors import body
+from shared.errors import Conflict
 from shared.tls import client_context, is_loopback
 
 TIMEOUT = httpx2.Timeout(30.0, connect=5.0)
@@ -136,6 +137,12 @@ def _several(known: Sequence[str]) -> ClusterError:
     return ClusterError(f"there are {len(known)} edges", next_step=f"name one with --edge: {', '.join(known)}")
 
 
+def require_free(file: Path, *, force: bool) -> None:
+    """Raises Conflict where a command would write over a file, unless ``--force`` says that it may."""
+    if file.exists() and not force:
+        raise Conflict(f"{file} is there already", next_step="give another name, or replace it with --force")
+
+
 def _entered(state: Path) -> Path:
     enter(StateDir(state))
     return state
@@ -154,6 +161,7 @@ EdgeFolder = Annotated[
 State = Annotated[Path, typer.Option("--state", help="Folder of the local cluster.", show_default=True, callback=_entered)]
 StoreOf = Annotated[str | None, typer.Option("--edge", help="Id of an edge of the cluster that --state names.")]
 Store = Annotated[Path, typer.Option("--state", help="Folder of the local cluster, or of one edge's store.", show_default=True)]
+Force = Annotated[bool, typer.Option("--force", help="Replace a file that is there.")]
 Json = Annotated[bool, typer.Option("--json", help="One JSON value on standard output, for scripts.")]
 Edge = Annotated[str | None, typer.Option("--edge", help="Id of an edge of the cluster, or the URL of any edge.")]
 Url = Annotated[str | None, typer.Option("--url", help="URL of the cloud; without it, the one of the local cluster.")]

@@ -15,6 +15,7 @@ from deploy.cli.rest import DEFAULT_STATE, Json, State, client, running_state
 from deploy.cli.sending import EdgeStatus, status_of
 from deploy.cluster.errors import how_ended
 from deploy.cluster.lifecycle import answers
+from deploy.cluster.local import KEEPER
 from deploy.cluster.processes import is_paused
 from deploy.cluster.runtimes import Runtime, runtime_of
 from deploy.cluster.services import Role
@@ -46,6 +47,8 @@ def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
         states = {member.name: _state(cluster, member, ready=ready[member.name], shut=member.name in refusals) for member in members}
         rows = [(member.name, member.url, states[member.name], found[member.name]) for member in members]
         out().print(render.cluster(rows))
+        if numbers := processes(cluster):
+            out().print(f"pids: {numbers}", markup=False)
         for name, status_now in found.items():
             lines = (render.languages_line, render.ocr_line, render.embedder_line, render.memory_line, render.calibration_line)
             told = [line_of(status_now) for line_of in lines] if status_now else []
@@ -133,6 +136,12 @@ def as_body(members: tuple[Member, ...], ready: dict[str, bool], found: dict[str
         else:
             body[member.role] = {**facts, "name": member.name}
     return body
+
+
+def processes(cluster: ClusterState) -> str:
+    """The number of each process, the keeper's last; empty where they are containers."""
+    marks = [(member.name, member.mark) for member in cluster.members] + [(KEEPER, cluster.keeper)]
+    return ", ".join(f"{name} {mark.pid}" for name, mark in marks if mark is not None)
 
 
 def is_held(member: Member) -> bool:

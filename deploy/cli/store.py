@@ -15,7 +15,7 @@ from rich.progress import Progress
 
 from deploy.cli import render
 from deploy.cli.board import err, out
-from deploy.cli.rest import EdgeFolder, Json
+from deploy.cli.rest import EdgeFolder, Force, Json, require_free
 from edge_node.database.backup import FILE, back_up
 from edge_node.database.check import Damage, by_table, examine
 from edge_node.database.commits import only_user
@@ -31,7 +31,7 @@ from shared.models.settings import ModelSettings
 
 DAMAGED = 4
 AcceptLoss = Annotated[bool, typer.Option("--accept-loss", help="Go on without the commits that are missing.")]
-Force = Annotated[bool, typer.Option("--force", help="Replace a store that is there; it is moved aside.")]
+ForceStore = Annotated[bool, typer.Option("--force", help="Replace a store that is there; it is moved aside.")]
 
 
 def check(state: EdgeFolder, as_json: Json = False, accept: AcceptLoss = False) -> None:
@@ -58,14 +58,16 @@ def check(state: EdgeFolder, as_json: Json = False, accept: AcceptLoss = False) 
 
 
 def backup(
-    target: Annotated[Path, typer.Argument(metavar="FILE", help="The backup; replaced if it is there.")],
+    target: Annotated[Path, typer.Argument(metavar="FILE", help="The backup.")],
     state: EdgeFolder,
+    force: Force = False,
     as_json: Json = False,
 ) -> None:
     """Copy a store, also while its edge runs, with all that was accepted before now.
 
     Exit codes: 0 done; 4 done, but the store has damaged rows and the copy too; 5 the store cannot be copied, it is damaged.
     """
+    require_free(target, force=force)
     made = back_up(state, target)
     if as_json:
         typer.echo(orjson.dumps({"file": str(target), "bytes": made.size, "damages": len(made.damages)}).decode())
@@ -76,7 +78,7 @@ def backup(
         raise typer.Exit(DAMAGED)
 
 
-def restore(file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")], state: EdgeFolder, force: Force = False) -> None:
+def restore(file: Annotated[Path, typer.Argument(metavar="FILE", help="A backup.")], state: EdgeFolder, force: ForceStore = False) -> None:
     """Make a backup the store of an edge. The edge must not run; the cloud then takes its summaries anew."""
     with only_user(state):
         if not force:

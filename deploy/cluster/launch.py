@@ -29,9 +29,10 @@ from deploy.cluster.services import (
     replica_service,
 )
 from deploy.cluster.state import Member, StateDir, SupervisorPlan
+from shared.errors import FetchError
 from shared.identity import open_identity
 from shared.models.catalogue import model_named
-from shared.models.fetch import FetchProgress, Sources, fetch
+from shared.models.fetch import LIGHTER, FetchProgress, Sources, fetch
 from shared.models.settings import ModelSettings
 
 EMBEDDER = "minilm"
@@ -112,7 +113,7 @@ def charge_of(plan: Plan, root: Path, http: httpx2.Client, *, on_fetch: FetchPro
         model = remote_model(plan.model, http, settings)
         others = (Member("model", model.name, model.url),)
     else:
-        weights = fetch_generator(plan.model, settings, on_fetch)
+        weights = _weights(plan.model, settings, on_fetch)
         services.append(model_service(plan.model, str(weights), port=ports.take(plan.model_port)))
         model = ModelEndpoint(services[0].url, plan.model)
     if plan.clouds > 1:
@@ -124,6 +125,14 @@ def charge_of(plan: Plan, root: Path, http: httpx2.Client, *, on_fetch: FetchPro
         port = plan.edge_port + place if plan.places.own_ports else ports.of_edge(edge, plan.edge_port)
         services.append(edge_service(edge, model, cloud_url, str(root / "edges" / edge), plan.options, port=port))
     return SupervisorPlan(plan.places.arranged(services), others)
+
+
+def _weights(name: str, settings: ModelSettings, progress: FetchProgress) -> Path:
+    """As ``fetch_generator``; where they cannot be had, a lighter model is named too."""
+    try:
+        return fetch_generator(name, settings, progress)
+    except FetchError as error:
+        raise FetchError(error.message, next_step=error.next_step + LIGHTER.get(name, "")) from error
 
 
 def _clouds(plan: Plan, model: ModelEndpoint, root: Path, ports: Ports) -> list[Service]:

@@ -22,6 +22,7 @@ from shared.models.catalogue import CatalogueModel, ModelFile
 
 HUB_TIMEOUT = httpx2.Timeout(30.0, connect=3.0)  # a site without a way out should learn it in seconds
 HUB_ATTEMPTS = 3
+LIGHTER = {"standard": "; `small` has less than half its size and answers little: `dgrag up --model small` fetches and takes it"}
 
 
 def hub_client() -> httpx2.Client:
@@ -124,7 +125,8 @@ def located(model: CatalogueModel, models_dir: Path) -> Path:
     """The folder of a model that was fetched before. Raises FetchError that says how to fetch it."""
     folder = models_dir / model.name
     if not all(is_verified(file, folder / file.name) for file in model.files):
-        raise FetchError(f"the model {model.name!r} is not in {models_dir}", next_step=f"run `dgrag model fetch {model.name}`")
+        step = f"run `dgrag model fetch {model.name}`" + LIGHTER.get(model.name, "")
+        raise FetchError(f"the model {model.name!r} is not in {models_dir}", next_step=step)
     return folder
 
 
@@ -216,7 +218,7 @@ class _Fetch:
             self.part.unlink()
             raise FetchError(
                 f"{origin} is not {self.file.name}: SHA-256 {digest[:12]}…, expected {self.file.sha256[:12]}…",
-                next_step="fetch again, or bring the file with `--from PATH`",
+                next_step="fetch again, or bring the file with `dgrag model fetch --from PATH`",
             )
         self._install()
 

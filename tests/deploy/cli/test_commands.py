@@ -59,6 +59,7 @@ def test_up_prints_where_everything_answers_and_down_stops_it(dgrag: Dgrag, fold
     assert body["cloud"]["ready"] is True
     assert body["edges"][0]["documents"] == {"queued": 0, "running": 0, "indexed": 1, "parked": 0}
     assert body["edges"][0]["pid"] != body["edges"][1]["pid"]
+    assert f"ward-7 {body['edges'][0]['pid']}, edge-2 {body['edges'][1]['pid']}, keeper " in dgrag("status")[1]
 
     code, out, _ = dgrag("down")
     assert code == 0

@@ -13,6 +13,7 @@ import pytest
 from deploy.cli import add, documents
 from deploy.cli import add as estimating
 from deploy.cli.main import run
+from deploy.cluster.state import ClusterState, Member, StateDir
 
 pytestmark = pytest.mark.process
 
@@ -95,6 +96,14 @@ def test_documents_are_listed_with_what_is_to_be_done(edge, dgrag):
     assert code == 0
     assert "no text layer – run OCR – nothing of it is shared while it is parked" in " ".join(out.split())
     assert "a new version, which waits" in " ".join(out.split())
+
+
+def test_without_an_edge_the_list_says_whose_it_is_and_how_to_see_others(edge, tmp_path, capsys):
+    members = tuple(Member("edge", name, f"http://{name}") for name in ("ward", "bank", "plant"))
+    StateDir(tmp_path).save(ClusterState(members=members))
+    with pytest.raises(SystemExit):
+        run(["documents", "--state", str(tmp_path)])
+    assert capsys.readouterr().out.endswith("3 documents at ward; --edge lists those of bank, plant\n")
 
 
 def test_a_status_that_does_not_exist_is_met_with_those_that_do(edge, dgrag):

@@ -7,8 +7,9 @@ import json
 import httpx2
 import pytest
 
-from deploy.cli.ask import heard
+from deploy.cli.ask import filters_in, heard
 from shared.client.errors import BadReply, ServiceError
+from shared.errors import InputError
 
 ANSWER = {"answer": "Pumps fail [1].", "novelty": 1}
 
@@ -64,3 +65,16 @@ def test_an_error_before_the_stream_keeps_its_status_and_next_step():
 def test_a_stream_that_ends_without_an_answer_is_an_error():
     with pytest.raises(BadReply, match="half-way"):
         streamed(("text", "Pumps"))
+
+
+@pytest.mark.parametrize(
+    ("given", "named", "said"),
+    [
+        (["path=*.md", "until=notadate"], "--filter until cannot be 'notadate'", "a date is written as 2026-01-31"),
+        (["language=en", "language=english"], "--filter language cannot be 'en, english'", "by its code, as en or de"),
+    ],
+)
+def test_a_filter_that_cannot_be_is_named_with_how_it_is_written(given, named, said):
+    with pytest.raises(InputError) as caught:
+        filters_in(given)
+    assert (caught.value.message, said in caught.value.next_step) == (named, True)

@@ -96,8 +96,11 @@ def test_what_no_option_gives_is_the_servers_own_default(run, everything_is_ther
 
 
 def test_a_model_that_is_not_fetched_cannot_be_served(run):
-    result = run("serve", "small")
-    assert (result.exit_code, "dgrag model fetch small" in result.stderr) == (1, True)
+    for name, steps in (("small", 1), ("standard", 2)):
+        result = run("serve", name)
+        told = " ".join(result.stderr.split())
+        assert (result.exit_code, f"dgrag model fetch {name}" in told, told.count("`dgrag ")) == (1, True, steps)
+    assert "`dgrag up --model small`" in told
 
 
 def test_an_embedder_is_not_served(run, everything_is_there):

@@ -14,7 +14,7 @@ from deploy.cli.main import app
 from edge_node.build import Adapters
 from edge_node.egress.bodies import body_of, reply_body
 from edge_node.egress.dry_run import Shown
-from edge_node.policy.rules import STANDARD
+from edge_node.policy.rules import STANDARD, parse
 from shared.errors import Conflict, InputError
 from shared.models.fake import HashEmbedder, WordTokenizer
 from shared.wire import POINTS_MAX_BYTES, EvidenceBody, EvidenceReply, MemoryBody, MemoryDelta
@@ -83,9 +83,10 @@ def test_a_file_of_before_is_shown_with_the_limits_that_hold(tmp_path):
     assert "all of them a day 5,000 replies, 50,000 passages, 100,000,000 bytes" in told
 
 
-def test_check_says_the_key_of_a_readable_file(tmp_path):
+def test_check_says_how_status_and_ledger_name_a_readable_file(tmp_path):
     (tmp_path / "new.toml").write_text(STANDARD)
-    assert "its key is" in " ".join(dgrag("check", tmp_path / "new.toml").stdout.split())
+    told = " ".join(dgrag("check", tmp_path / "new.toml").stdout.split())
+    assert told.endswith(f"status and ledger name it policy {parse(STANDARD).key}")
 
 
 @pytest.mark.parametrize(

@@ -62,6 +62,9 @@ def test_missing_commits_are_5_until_the_operator_accepts_the_loss(folder, capsy
 def test_a_backup_goes_out_and_comes_back(folder, tmp_path, capsys):
     assert dgrag("backup", tmp_path / "ward.bak", "--state", folder, "--json") == 0
     assert orjson.loads(capsys.readouterr().out)["damages"] == 0
+    assert dgrag("backup", tmp_path / "ward.bak", "--state", folder) == 1
+    assert "is there already" in capsys.readouterr().err
+    assert dgrag("backup", tmp_path / "ward.bak", "--state", folder, "--force") == 0
     assert dgrag("restore", tmp_path / "ward.bak", "--state", folder) == 1
     assert "--force" in capsys.readouterr().err
     assert dgrag("restore", tmp_path / "ward.bak", "--state", folder, "--force") == 0
