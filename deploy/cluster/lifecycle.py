@@ -42,6 +42,7 @@ CLUSTER = (
     "wan.sock",
     "logs",
     "cloud",
+    "database",
     "edges",
 )
 MOST_NAMED = 3

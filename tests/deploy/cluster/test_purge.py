@@ -17,7 +17,8 @@ def directory(tmp_path):
     made = StateDir(tmp_path / "state")
     made.save(ClusterState())
     made.save_charge(SupervisorPlan(()))
-    for file in (made.log("cloud"), made.root / "cloud" / "cloud.db", made.root / "edges" / "ward" / "edge.db"):
+    for place in ("cloud/cloud.db", "database/PG_VERSION", "edges/ward/edge.db", "logs/cloud.log"):
+        file = made.root / place
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text("x")
     return made
