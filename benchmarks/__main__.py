@@ -23,9 +23,10 @@ from benchmarks.cluster import drop_settings_of_the_shell
 from benchmarks.config import WORK, RunConfig, load_config
 from benchmarks.errors import BenchmarkError
 from benchmarks.evidence import DONE, Given, chosen, folder_of, indexes, lacking, made, planned
+from benchmarks.machine import code
 from benchmarks.records import AnswerRow
 from benchmarks.runner import Result, Runner, written
-from benchmarks.summary import calibrations, rescored
+from benchmarks.summary import calibrations, rescored, with_bertscore
 from deploy.lab.no_model import STAND_INS
 from shared.errors import DgragError
 
@@ -151,17 +152,21 @@ def calibrate(
 
 
 @app.command()
-def bertscore(
+def score(
     result: Annotated[Path, typer.Argument(help="A result with its answers beside it.")],
-    model: Annotated[str, typer.Option(help="An encoder: a name that Hugging Face knows, or the folder that holds it.")] = "roberta-large",
+    bertscore: Annotated[
+        str | None, typer.Option(help="Also by BERTScore, which needs torch: an encoder that Hugging Face knows, or its folder.")
+    ] = None,
 ) -> None:
-    """Score a result's answers by BERTScore (DGRAG §IV-B), which needs torch, and write that into the result."""
-    from benchmarks.metrics.bertscore import bertscore as scorer
+    """Score a result's answers anew, by today's metrics (with BERTScore, DGRAG §IV-B), and write that into the result."""
     from benchmarks.report import load  # with its plots: see above
 
-    answers = [asdict(row) for row in _answers(result.with_suffix(".answers.jsonl"))]
-    figures, found = rescored(load(result), answers, scorer(model), model=model)
-    typer.echo(f"result: {written(figures, found, result).file}")
+    answers, said = [asdict(row) for row in _answers(result.with_suffix(".answers.jsonl"))], {"scored": code()["commit"]}
+    if bertscore:
+        from benchmarks.metrics.bertscore import bertscore as scorer
+
+        answers, said = with_bertscore(answers, scorer(bertscore)), said | {"bertscore": bertscore}
+    typer.echo(f"result: {written(rescored(load(result), answers, **said), answers, result).file}")
 
 
 @app.command()

@@ -36,6 +36,7 @@ GATES = ("gate-signals", GATED)  # whose scores a calibration reads, the first t
 ON_ALL = frozenset({"escalated"})  # measured on all askings of a system, not only on those that the others had too
 # 0 or 1 for each asking
 SHARES = frozenset({"answered", "escalated", "em", "accuracy", "all@8", "coverage", "hit", "any_mismatch"})
+OF_ANSWERS = ("systems", "differences", "tokens", "components", "coverage", "memory", "pareto", "thresholds", "wins", "calibration")
 RATIOS = ("recall@10",)  # of retrieval, as a share of what one index of everything finds
 
 
@@ -79,22 +80,25 @@ def summarise(
 # ------------------------------------------------------------ answers
 
 
-def rescored(figures: Row, answers: Sequence[Row], bertscore: BertScore, *, model: str) -> tuple[dict[str, Any], list[dict[str, Any]]]:
-    """Return a result, and the answers that it was made of, with their BERTScore recall by ``model``; all else stays as it is."""
-    found = with_bertscore(answers, bertscore)
-    made = summarise({"answers": found}, figures["run"])
-    run = {**figures["run"], "bertscore": model}
-    return {**figures, "run": run, **{name: made[name] for name in ("systems", "differences")}}, found
+def rescored(figures: Row, answers: Sequence[Row], **said: str) -> dict[str, Any]:
+    """Return a result with all that follows from its answers made anew; ``said`` goes into its run. What else it holds stays."""
+    made = summarise({"answers": answers}, figures["run"])
+    return {**figures, "run": {**figures["run"], **said}, **{name: made[name] for name in OF_ANSWERS}}
 
 
 def with_bertscore(answers: Sequence[Row], bertscore: BertScore) -> list[dict[str, Any]]:
-    """Return the answers with their BERTScore recall where they have a reference; all are scored at once, and a failed one is 0."""
+    """Return the answers with their BERTScore recall where they have a reference; all are scored at once, and what is no answer is 0."""
     found = [dict(row) for row in answers]
     if known := [row for row in found if row["references"]]:
-        scores = bertscore([row["answer"] for row in known], [row["references"][0] for row in known])
+        scores = bertscore([_said(row) for row in known], [row["references"][0] for row in known])
         for row, score in zip(known, scores, strict=True):
-            row["bertscore_recall"] = 0.0 if row["error"] else float(score)
+            row["bertscore_recall"] = float(score)
     return found
+
+
+def _said(answer: Row) -> str:
+    """The text of an answer; none of one that failed or that says that it cannot: a refusal's wording is worth nothing."""
+    return answer["answer"] if answer["answered"] and not answer["error"] else ""
 
 
 def scored(answers: Sequence[Row]) -> list[dict[str, Any]]:
@@ -104,7 +108,7 @@ def scored(answers: Sequence[Row]) -> list[dict[str, Any]]:
 
 def measured(answer: Row) -> dict[str, float]:
     """Return the metrics of one answer. Quality needs a reference; costs need an answer that came."""
-    text = "" if answer["error"] else answer["answer"]
+    text = _said(answer)
     quality = {"answered": float(answer["answered"] and not answer["error"])}
     if references := answer["references"]:
         quality |= {
@@ -112,7 +116,7 @@ def measured(answer: Row) -> dict[str, float]:
             "em": exact_match(text, references),
             "f1": f1(text, references),
             "accuracy": accuracy(text, references),
-            "claims": claims_told(answer["question"], text if answer["answered"] else "", references[0]),
+            "claims": claims_told(answer["question"], text, references[0]),
         }
     if (recall := answer.get("bertscore_recall")) is not None:
         quality["bertscore_recall"] = recall

@@ -57,7 +57,8 @@ def provenance(run: Row) -> str:
     together = f" --at-once {at_once}" if at_once > 1 else ""
     words = f"`python -m benchmarks run benchmarks/configs/{run['name']}.toml{given}{together}`{size}"
     where = f"{machine.get('cores', '?')} cores ({machine.get('cpu', 'unknown')})"
-    return f"{words}, commit {run['commit'][:COMMIT_CHARS]} {seen}, {run['started'][:10]}, {where}."
+    scored = f", answers scored at {run['scored'][:COMMIT_CHARS]}" if "scored" in run else ""
+    return f"{words}, commit {run['commit'][:COMMIT_CHARS]} {seen}, {run['started'][:10]}, {where}{scored}."
 
 
 def as_markdown(table: Table) -> str:

@@ -105,16 +105,24 @@ def test_settings_of_the_shell_are_dropped_before_anything_reads_them(tmp_path, 
     assert os.environ["DGRAG_MODEL_DIR"] == str(tmp_path)
 
 
-def test_answers_are_scored_by_bertscore_afterwards_and_the_model_is_named(tmp_path, monkeypatch, capsys):
-    monkeypatch.setattr("benchmarks.metrics.bertscore.bertscore", lambda model: lambda answers, references: [0.75] * len(answers))
+def test_answers_are_scored_anew_and_by_bertscore_whose_model_is_named(tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(
+        "benchmarks.metrics.bertscore.bertscore", lambda model: lambda answers, references: [float(len(x)) for x in answers]
+    )
     file = tmp_path / "paper.json"
     file.write_text(json.dumps(BARE | {"skipped": [{"what": "a link", "why": "no root"}]}))
-    file.with_suffix(".answers.jsonl").write_text(json.dumps(answer("within", 0.8, 1) | {"references": ["x"]}) + "\n")
-    assert ended(monkeypatch, "bertscore", file, "--model", "models/encoder") == 0
+    rows = [
+        answer("within", 0.8, n) | {"references": ["no"], "answer": "No, they support no statement.", "answered": n > 0} for n in (0, 1)
+    ]
+    file.with_suffix(".answers.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    assert ended(monkeypatch, "score", file) == 0
+    assert "bertscore_recall" not in json.loads(file.read_text())["systems"][0]["metrics"]
+    assert ended(monkeypatch, "score", file, "--bertscore", "models/encoder") == 0
     found = json.loads(file.read_text())
-    assert found["systems"][0]["metrics"]["bertscore_recall"]["mean"] == 0.75
+    metrics = found["systems"][0]["metrics"]
+    assert (metrics["accuracy"]["mean"], metrics["bertscore_recall"]["mean"]) == (0.5, 15.0)  # a refusal is no answer, whatever its words
     assert (found["run"]["bertscore"], found["skipped"]) == ("models/encoder", [{"what": "a link", "why": "no root"}])
-    assert json.loads(file.with_suffix(".answers.jsonl").read_text())["bertscore_recall"] == 0.75
+    assert [json.loads(line)["bertscore_recall"] for line in file.with_suffix(".answers.jsonl").read_text().splitlines()] == [0.0, 30.0]
 
 
 def looked_at(number):

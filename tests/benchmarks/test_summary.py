@@ -95,12 +95,19 @@ def test_one_scenario_alone_is_not_shown_twice():
     assert [row["scenario"] for row in summary(answers=[answer()])["systems"]] == ["within"]
 
 
-def test_bertscore_is_asked_for_all_answers_at_once_and_a_failure_scores_nothing():
-    asked = []
-    rows = with_bertscore([answer(), answer(question="q2", error="504")], lambda answers, references: asked.append(answers) or [0.9, 0.8])
-    assert [row["bertscore_recall"] for row in rows] == [0.9, 0.0]
-    assert [measured(row)["bertscore_recall"] for row in rows] == [0.9, 0.0]
-    assert len(asked) == 1
+def test_bertscore_is_asked_for_all_answers_at_once_a_failure_or_a_refusal_with_no_text():
+    asked, refused = [], answer(question="q3", said="They support no statement.") | {"answered": False}
+    rows = [answer(), answer(question="q2", error="504"), refused]
+    rows = with_bertscore(rows, lambda answers, references: asked.append(answers) or [0.9, 0.0, 0.0])
+    assert [measured(row)["bertscore_recall"] for row in rows] == [0.9, 0.0, 0.0]
+    assert asked == [[WORDS, "", ""]]
+
+
+def test_a_refusal_is_no_answer_whatever_it_says():
+    refused = answer(said="The passages support no statement.") | {"answered": False, "references": ("no",)}
+    assert {name: measured(refused)[name] for name in ("accuracy", "f1", "rouge_l_recall", "em", "claims")} == dict.fromkeys(
+        ("accuracy", "f1", "rouge_l_recall", "em", "claims"), 0.0
+    )
 
 
 def test_quality_and_cost_are_compared_on_the_askings_of_all_systems_and_escalation_on_all_of_its_own():
