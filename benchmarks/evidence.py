@@ -38,7 +38,6 @@ ORDER = (
     "fdrag-memory",
     "fdrag",
     "bigger",
-    "erarag",
     "ketrag",
     "ketrag-model",
     "model-index",

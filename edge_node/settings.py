@@ -244,7 +244,7 @@ class IndexingSettings(GraphSettings):
 
     @property
     def calls_a_passage(self) -> int:
-        """Calls for one that the model reads, at most: of its relations, of what was missed, of its entities' descriptions."""
+        """Calls for one that the model reads: of its relations, of what was missed, of descriptions; and of names, where no pack reads."""
         return 1 + self.gleanings + (self.descriptions == "model")
 
     @property

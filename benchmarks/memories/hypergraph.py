@@ -24,6 +24,7 @@ from rich.console import Console
 from rich.table import Table
 
 from benchmarks.machine import code, machine
+from benchmarks.meters import peak_mb
 from edge_node.memory.hypergraph import Rows, Shape, joined, projected, prototypes, pruned, residuals
 from edge_node.memory.training import descent, grown, seeds_of, trained
 from shared.models.build import build_embedder
@@ -219,12 +220,6 @@ def step_cost(units: FloatArray, keys: Sequence[str], shape: Shape) -> dict[str,
         "peak_mb": peak_mb(),
         "peak_mb_before": before,
     }
-
-
-def peak_mb() -> float:
-    """Memory that this process has held at most; ``getrusage`` would begin with what the process held that started this one."""
-    lines = Path("/proc/self/status").read_text(encoding="ascii").splitlines()
-    return next(round(int(line.split()[1]) / 1024, 1) for line in lines if line.startswith("VmHWM"))
 
 
 def plotted(found: Mapping[str, Mapping[str, Run]]) -> bytes:

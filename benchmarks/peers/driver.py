@@ -10,7 +10,6 @@ import argparse
 import asyncio
 import gc
 import json
-import resource
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -18,6 +17,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
 
+from benchmarks.meters import peak_mb
 from benchmarks.peers.wire import Wire
 
 WARM_UP = 3  # questions before those that are measured
@@ -146,11 +146,6 @@ def read(path: Path, key: str, value: str) -> list[tuple[str, str]]:
     """Two fields of each line of a JSON Lines file."""
     with path.open(encoding="utf-8") as lines:
         return [(row[key], row[value]) for row in map(json.loads, lines)]
-
-
-def peak_mb() -> float:
-    """The most memory that this process has held."""
-    return round(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 1)
 
 
 def disk_bytes(folder: Path) -> int:

@@ -57,9 +57,9 @@ class Goal:
 
 def section(result: Row, reference: Row) -> Section:
     """All goals that the run allows."""
+    found = sorted(goals(result, reference["goals"]), key=lambda goal: not goal.verdict.startswith("missed"))
     cells: list[tuple[Cell, ...]] = [
-        (goal.what, *goal.measured, f"{'≤' if goal.at_most else '≥'} {number(goal.wanted, goal.unit)}", goal.verdict)
-        for goal in goals(result, reference["goals"])
+        (goal.what, *goal.measured, f"{'≤' if goal.at_most else '≥'} {number(goal.wanted, goal.unit)}", goal.verdict) for goal in found
     ]
     columns = (Column("goal"), Column("measured"), Column("95 % interval, sample"), Column("wanted"), Column("verdict"))
     note = "“Not clearly”: the 95 % interval holds the goal itself, or n is below ten, so a larger sample may say otherwise. "
@@ -119,13 +119,11 @@ def _retrieval(result: Row, wanted: Row) -> Iterator[Goal]:
         floor = wanted["centralised_recall_at_5_at_least"].get(set_of(result, split))
         if system == "centralized" and floor and "recall@5" in row:
             yield Goal(f"recall@5, centralised, {split}", Estimate(**row["recall@5"]), floor, at_most=False, unit="%")
-        if system in FEDERATED and "edges_asked" in row:
-            what = f"edges asked by {asker(system)}, {split}"
-            yield Goal(what, Estimate(**row["edges_asked"]), wanted["edges_asked_at_most"], at_most=True)
     for row in result.get("retrieval_ratios", ()):
         if row["system"] in FEDERATED and row["measure"] == "recall@10":
             asks = asker(row["system"])
-            what, goal = f"recall@10 of centralised’s, {asks} asks, {row['split']}", wanted[SHARE][asks]
+            who = "a site" if asks == "home" else f"an {asks}"
+            what, goal = f"recall@10 of one index’s, {who} asks, {row['split']}", wanted[SHARE][asks]
             yield Goal(what, Estimate(**row["share"]), goal, at_most=False, unit="%")
 
 

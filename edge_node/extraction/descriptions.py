@@ -27,7 +27,7 @@ _BRACKETS = re.compile(r"\s*\([^()]*\)")
 
 
 class ModelDescriber:
-    """One prompt a passage over the entities that were found in it. No reply is asked for twice: without it the sentences stay."""
+    """One prompt a passage over the entities that were found in it. A reply of no use is not asked for twice: the sentences stay."""
 
     def __init__(self, generator: CachedGenerator, *, deadline_s: float) -> None:
         """``deadline_s``: of one call."""

@@ -47,7 +47,7 @@ def choose_for_model(chunks: Sequence[Chunk], share: float, entity_counts: Mappi
 def count_for_model(document_id: DocumentId, chunks: int, share: float) -> int:
     """How many of a document's chunks a model reads: the share of them, and of many documents together too.
 
-    A fraction of a chunk is rounded up in as many documents as it says, by a hash of their ids: of short ones, the share is read.
+    0.3 of a chunk is one chunk in three documents of ten, and none in the others; a hash of the id decides which.
 
     >>> [count_for_model(DocumentId(name), 1, 0.3) for name in "abdef"], count_for_model(DocumentId("a"), 30, 0.1)
     ([1, 0, 0, 1, 1], 3)

@@ -106,6 +106,10 @@ def test_what_brackets_take_back_is_not_said_without_them():
 def test_a_pronoun_stands_for_a_name_only_behind_a_sentence_that_begins_with_it_alone(before):
     names = ["Ada", "Ada Fennick"]
     assert told_of(names, f"{before} He left.") == f"{before} He left."
+
+
+def test_a_pronoun_stands_for_the_name_that_the_sentence_before_begins_with():
+    names = ["Ada", "Ada Fennick"]
     assert told_of(names, "Ada Fennick (1850) slept. She left.") == "Ada Fennick (1850) slept. Ada Fennick left."
     assert told_of(names, "Ada Fennick, an engineer, slept. She left.") == "Ada Fennick, an engineer, slept. Ada Fennick left."
 
