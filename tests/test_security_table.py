@@ -15,7 +15,8 @@ GOALS = (
 def missing(text):
     """What a text names below ``tests`` or ``benchmarks`` and is not there."""
     files = [name for name in re.findall(r"`(tests/[\w/]+\.py)`", text) if not (ROOT / name).exists()]
-    modules = [name for name in re.findall(r"`python -m (benchmarks(?:\.\w+)+)", text) if not (ROOT / f"{name.replace('.', '/')}.py").exists()]
+    named = re.findall(r"`python -m (benchmarks(?:\.\w+)+)", text)
+    modules = [name for name in named if not (ROOT / f"{name.replace('.', '/')}.py").exists()]
     return files + modules
 
 

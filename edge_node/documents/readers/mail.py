@@ -8,6 +8,7 @@ from email.errors import MessageError
 from email.message import EmailMessage
 
 from edge_node.documents.readers.archive import Inner, joined
+from edge_node.documents.readers.lines import unwrapped
 from edge_node.documents.readers.outlook import DAMAGED, MAX_ATTACHED, as_mail
 from edge_node.documents.readers.text import ReadText, stem
 from shared.errors import UnreadableDocument
@@ -43,7 +44,7 @@ def _read(name: str, parsed: Callable[[], object], inner: Inner) -> ReadText:
 
 
 def _whole(subject: str, heads: list[str], text: str) -> str:
-    return "\n\n".join(filter(None, (f"# {subject}" if subject else "", "\n".join(heads), text)))
+    return "\n\n".join(filter(None, (f"# {subject}" if subject else "", "\n".join(heads), unwrapped(text.replace("\r\n", "\n")))))
 
 
 def _body(mail: EmailMessage, inner: Inner) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator
 
+from edge_node.documents.readers.lines import unwrapped
 from edge_node.documents.readers.plain import decoded
 from edge_node.documents.readers.text import ReadText, capped, stem, table_sentences
 
@@ -15,6 +16,7 @@ _FENCE = re.compile(r"^ {0,3}(`{3,}|~{3,})")
 _TABLE_ROW = re.compile(r"^\s*\|.*\|\s*$")
 _TABLE_RULE = frozenset("|:- \t")
 _NOISE_LINE = re.compile(r"^(?: {0,3}(?:[-*_][ \t]*){3,}| {0,3}\[[^\]]+\]:\s++\S.*)$")  # rulers and link definitions
+_HARD_BREAK = re.compile(r"(?: {2}|\\)$")  # the line ends here, whatever follows
 _COMMENT = re.compile(r"<!--(?:(?!<!--).)*?-->", re.DOTALL)
 _INLINE = (
     (
@@ -49,23 +51,32 @@ def read_markdown(name: str, data: bytes) -> ReadText:
 
 
 def rendered(lines: Iterable[str]) -> Iterator[str]:
-    """Lines of Markdown without the signs that are there for a renderer, the rows of tables as sentences."""
+    """Lines of Markdown without the signs that are there for a renderer: a wrapped paragraph as one, a table's row as a sentence."""
     fence = ""
-    table: list[str] = []
+    table, prose = list[str](), list[str]()  # what stands together; one of them is empty
     for line in lines:
         mark = _FENCE.match(line)
         if mark and (not fence or mark.group(1).startswith(fence)):
+            yield from _ended(table, prose)
             fence = "" if fence else mark.group(1)
         elif fence:
             yield line
         elif _TABLE_ROW.match(line):
+            yield from _ended([], prose)
             table.append(line)
         else:
-            yield from _table(table)
-            table = []
-            if not _NOISE_LINE.match(line):
-                yield _plain_line(line)
-    yield from _table(table)
+            yield from _ended(table, prose if _NOISE_LINE.match(line) else [])
+            prose += [] if _NOISE_LINE.match(line) else [_plain_line(line)]
+            yield from _ended([], prose if _HARD_BREAK.search(line) else [])
+    yield from _ended(table, prose)
+
+
+def _ended(table: list[str], prose: list[str]) -> list[str]:
+    """The lines of what has stood together until here; both lists are empty then."""
+    said = [*_table(table), *(unwrapped("\n".join(prose)).split("\n") if prose else ())]
+    table.clear()
+    prose.clear()
+    return said
 
 
 def _table(lines: list[str]) -> list[str]:

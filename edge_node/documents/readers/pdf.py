@@ -5,21 +5,19 @@ from __future__ import annotations
 import re
 from collections import Counter, deque
 from collections.abc import Iterator, Sequence
-from itertools import chain, islice, pairwise
+from itertools import islice
 
 from edge_node.documents.readers.extracted import extracted
+from edge_node.documents.readers.lines import flowing
 from edge_node.documents.readers.recognition import MIME, with_recognised
 from edge_node.documents.readers.text import ReadText, capped, normalised, stem, too_large
 from shared.errors import UnreadableDocument
 
 MAX_PAGES = 5_000
-_MIN_FULL_LINE = 30  # characters: shorter lines are headings and table cells
 _MARGIN_LINES = 2  # at the top and at the foot of a page
 _MIN_PAGES_FOR_RUNNING_LINES = 3
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*+[-–—]?\s*+\d{1,5}+\s*+[-–—]?(?:\s*+(?:/|of|von)\s*+\d{1,5})?", re.IGNORECASE)
-_HYPHENATED = re.compile(r"\b(\w++)[-\u2010\u00ad]\n[ \t]*+([^\W_]\w*+)")
 _CUT = re.compile("[\x02\ufffe]")  # PDFium's sign for a hyphen at a line's end, in place of both
-_NEW_LINE_OF_ITS_OWN = re.compile(r"\s*(?:[-•*▪◦–#\uf0b7]|\(?\d{1,3}[.)]\s|\(?[a-z][.)]\s)")
 _SOFTWARE_TITLE = re.compile(r"(?:microsoft \w+|untitled|document\d*$|.*\.(?:docx?|tex|indd|pages|odt)$)", re.IGNORECASE)
 
 
@@ -87,33 +85,3 @@ def _body(lines: Sequence[str], *, running: set[str]) -> list[str]:
     dropped = {row for row, line in _margin(lines) if _shape(line) in running}
     dropped |= {row for row in (0, len(lines) - 1) if lines and _PAGE_NUMBER.fullmatch(lines[row])}
     return [line for row, line in enumerate(lines) if row not in dropped]
-
-
-def flowing(pages: Sequence[str]) -> str:
-    r"""Return the pages' lines as paragraphs: words cut at a line's end are whole, wrapped lines are joined.
-
-    A hyphen stays where the text also has the word with it. A line goes on in the next if that begins with a small
-    letter, or if the line is nearly as wide as the widest ones.
-
-    >>> flowing(['The emer-\ngency plan of well-\nknown wards. A well-known\nplan.'])
-    'The emergency plan of well-known wards. A well-known plan.'
-    """
-    text = "\n".join(pages)
-    words = set(re.findall(r"\b\w++-\w++", text))
-    whole = _HYPHENATED.sub(lambda cut: _uncut(cut, words), text)
-    lines = [line.strip() for line in whole.split("\n") if line.strip()]
-    widest = sorted(map(len, lines))[-1 - len(lines) // 10] if lines else 0  # the ninth decile: a stray long line sets no measure
-    breaks = (" " if _goes_on(line, following, widest=widest) else "\n" for line, following in pairwise(lines))
-    return "".join(chain.from_iterable(zip(lines, [*breaks, ""], strict=False)))
-
-
-def _uncut(cut: re.Match[str], words: set[str]) -> str:
-    head, tail = cut.groups()
-    keep_hyphen = f"{head}-{tail}" in words or not tail[0].islower()
-    return f"{head}-{tail}" if keep_hyphen else head + tail
-
-
-def _goes_on(line: str, following: str, *, widest: int) -> bool:
-    if _NEW_LINE_OF_ITS_OWN.match(following):
-        return False
-    return following[0].islower() or len(line) >= max(_MIN_FULL_LINE, 0.75 * widest)

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from charset_normalizer import from_bytes
 
+from edge_node.documents.readers.lines import unwrapped
 from edge_node.documents.readers.text import ReadText, not_text, placed, row_sentence, stem
 from shared.errors import UnreadableDocument
 
@@ -30,9 +31,9 @@ _SAMPLE_ROWS = 30
 
 
 def read_plain(name: str, data: bytes) -> ReadText:
-    """Return plain text; its title is a short first paragraph without a full stop, else the file's name."""
-    text = decoded(name, data)
-    first = re.split(r"\n\s*\n", text.lstrip()[:400].replace("\r\n", "\n"), maxsplit=1)[0]
+    """Return plain text, wrapped paragraphs as one line; its title is a short first paragraph without a full stop, else the file's name."""
+    text = unwrapped(decoded(name, data).replace("\r\n", "\n"))
+    first = re.split(r"\n\s*\n", text.lstrip()[:400], maxsplit=1)[0]
     headline = " ".join(first.split())
     is_title = 0 < len(headline) <= 120 and headline[-1] not in ".!?:;,"
     return ReadText(headline if is_title else stem(name), text)

@@ -5,7 +5,8 @@ import random
 import pytest
 
 from edge_node.documents.readers import pdf
-from edge_node.documents.readers.pdf import flowing, read_pdf, without_running_lines
+from edge_node.documents.readers.lines import flowing
+from edge_node.documents.readers.pdf import read_pdf, without_running_lines
 from shared.errors import UnreadableDocument
 
 
