@@ -112,7 +112,7 @@ def report(results: Annotated[list[Path], typer.Argument(help="Result files.")],
     """Write a page, its plots and a CSV file of each table."""
     from benchmarks.report import report as write  # matplotlib takes seconds, and only this verb needs it
 
-    typer.echo(write(results, out))
+    typer.echo(f"report: {write(results, out)}")
 
 
 @app.command()

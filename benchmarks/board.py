@@ -84,7 +84,7 @@ def plan_table(plans: Sequence[Plan]) -> Table:
 
 def _hours(plan: Plan) -> tuple[str, str]:
     if plan.hours is None:
-        return "–", "never run"
+        return "–", "no result here"
     return f"{plan.hours:.1f}", f"last time, {plan.limit} questions of each kind" if plan.limit else "last time"
 
 

@@ -60,7 +60,7 @@ class Plan:
 
     config: RunConfig
     shares: str
-    hours: float | None  # None: it was never run
+    hours: float | None  # None: there is no result of it
     limit: int  # of that last run; 0: none
 
 

@@ -256,7 +256,8 @@ class ModelTimeout(ModelError):
     code = "model_timeout"
 
     def __init__(self, *, deadline_s: float) -> None:
-        super().__init__(f"the model gave no full answer in {deadline_s:.1f} s", next_step="raise the deadline or use a faster model")
+        step = "ask again, raise DGRAG_EDGE_ANSWER_DEADLINE_S (at a cloud DGRAG_CLOUD_ANSWER_DEADLINE_S), or use a faster model"
+        super().__init__(f"the model gave no full answer in {deadline_s:.1f} s", next_step=step)
 
 
 class ModelUnavailable(ModelError):

@@ -41,7 +41,7 @@ def answer(reply: Answer) -> RenderableType:
     if reply.would_ask:
         parts.append(Text(f"not asked elsewhere yet; --escalate yes would send: {plain(reply.would_ask)}"))
     if reply.gate:
-        parts += [line for line in gate(reply.gate) if line.plain]
+        parts += [line for line in gate(reply.gate, reply) if line.plain]
     if reply.edges:
         parts += [Text(), heading("Asked"), edges(reply.edges)]
     if reply.trace:
@@ -220,9 +220,11 @@ def withheld_line(edge: Mapping[str, Any]) -> str:
     return f"{said}; `dgrag status` at that site says which rule, and the line to add" if withheld else ""
 
 
-def gate(report: GateReport) -> list[Text]:
-    """Each step of the gate with its score and its threshold (DGRAG §III-C ⑤)."""
-    lines = [Text(f"gate: {report.decision} – {plain(report.reason)}")]
+def gate(report: GateReport, reply: Answer) -> list[Text]:
+    """Each step of the gate with its score and its threshold (DGRAG §III-C ⑤); what the answer has said already is not repeated."""
+    stayed = "would " if report.decision == "escalate" and reply.route == "local" else ""
+    why = "" if report.reason in reply.reason else f" – {plain(report.reason)}"
+    lines = [Text(f"gate: {stayed}{report.decision}{why}")]
     if found := report.confidence:
         line = f"  confidence: nearest passage {found.nearness:.2f} (threshold {found.min_nearness:.2f})"
         if found.unknown:

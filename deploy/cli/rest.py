@@ -18,7 +18,7 @@ from deploy.cluster.launch import is_url
 from deploy.cluster.state import ClusterState, Member, StateDir
 from shared.client.access import CALLER, Bearer
 from shared.client.errors import body
-from shared.errors import Conflict
+from shared.errors import Conflict, NotFound
 from shared.tls import client_context, is_loopback
 
 TIMEOUT = httpx2.Timeout(30.0, connect=5.0)
@@ -138,7 +138,9 @@ def _several(known: Sequence[str]) -> ClusterError:
 
 
 def require_free(file: Path, *, force: bool) -> None:
-    """Raises Conflict where a command would write over a file, unless ``--force`` says that it may."""
+    """Raises Conflict where a command would write over a file, unless ``--force`` says that it may, and NotFound without a folder."""
+    if not file.absolute().parent.is_dir():
+        raise NotFound("folder", str(file.parent))
     if file.exists() and not force:
         raise Conflict(f"{file} is there already", next_step="give another name, or replace it with --force")
 

@@ -113,7 +113,8 @@ def down(
         out().print(f"nothing runs in {directory.root}", markup=False)
     for member in stopped:
         where = ", ".join(filter(None, (member.url, f"pid {member.mark.pid}" if member.mark else "")))
-        out().print(f"stopped {member.role} {member.name} ({where})", markup=False)
+        named = member.role if member.name == member.role else f"{member.role} {member.name}"
+        out().print(f"stopped {named} ({where})", markup=False)
     if purge:
         out().print(f"deleted {directory.root}", markup=False)
 

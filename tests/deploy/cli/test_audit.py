@@ -207,7 +207,7 @@ def test_records_of_which_the_cloud_has_countersigned_an_older_end_cannot_be_wri
 
 def test_a_file_that_cannot_be_written_is_named(state, tmp_path):
     told = dgrag("export", tmp_path / "none" / "out.csv", "--state", state)
-    assert "cannot be written" in str(told.exception)
+    assert "there is no folder" in str(told.exception)
 
 
 def test_a_head_that_the_cloud_has_not_signed_is_no_proof(joined):

@@ -119,10 +119,16 @@ def test_no_line_is_wider_than_the_terminal(width: int):
 
 def test_a_gate_that_saw_refusals_only_shows_no_probability():
     gate = GateReport("escalate", "refusals", Confidence(5, 5, None, 0.4))
-    assert [line.plain for line in render.gate(gate)] == [
+    assert [line.plain for line in render.gate(gate, Answer("q", "a", (), "cloud"))] == [
         "gate: escalate – refusals",
         "  confidence: nearest passage 1.00 (threshold -1.00), 5 of 5 samples lack information",
     ]
+
+
+def test_a_question_that_stayed_though_the_gate_would_have_sent_it_away_says_so_and_why_once():
+    gate = GateReport("escalate", "refusals", None)
+    stayed = Answer("q", "a", (), "local", reason="filters keep it here; refusals")
+    assert [line.plain for line in render.gate(gate, stayed)] == ["gate: would escalate"]
 
 
 def test_terminal_escapes_and_markup_of_an_answer_are_text():
