@@ -23,7 +23,7 @@ MAX_TOKENS = 320  # of a reply; a line takes about 35
 MAX_CHARS = 2 * MAX_DESCRIPTION_CHARS  # of a description, in whole sentences; a mention's is one sentence
 _POINTING = re.compile(r"(?:He|She|It)\b")
 _ALONE = r"(?=\s*\(|,?\s+(?!(?:and|at|by|de|for|from|in|nor|of|on|or|to|with)\b)[a-z])"  # not in "Ann's son", "Ann of Lee", "Ann and Bo"
-_BRACKETS = re.compile(r"\s*\([^()]*\)")
+_BRACKETS = re.compile(r"(?:(?<!\s)\s++)?\([^()]*\)")
 
 
 class ModelDescriber:
