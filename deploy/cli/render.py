@@ -22,6 +22,7 @@ from shared.text.plain import one_line, plain
 
 TOTAL = "total"
 ENGLISH_OR_NONE = frozenset({"en", "zxx"})  # English, and codes or formulas
+DEFAULT_STRATEGY = "dgrag"
 COPIED = frozenset({"id", "job", "receipt"})  # columns that are copied into another command: never folded
 
 
@@ -288,13 +289,13 @@ def count(number: int) -> str:
 
 
 def cluster(rows: Sequence[tuple[str, str, str, EdgeStatus | None]]) -> Table:
-    """(name, url, state, an edge's status) of each service."""
+    """(name, url, state, an edge's status) of each service; its way of retrieval where somebody has chosen another."""
     table = _table("service", "url", "state", ">documents", ">entities", ">relations")  # 80 columns; the rest is in --json
     for column in table.columns[:2]:
         column.no_wrap = True  # an address that is folded cannot be copied
     for name, url, state, status in rows:
         counts = _edge_counts(status) if status else [""] * 3
-        said = f"{state}, {status.strategy}" if status and status.strategy else state
+        said = f"{state}, {status.strategy}" if status and status.strategy not in ("", DEFAULT_STRATEGY) else state
         table.add_row(Text(name), Text(url), Text(said), *counts)
     return table
 
