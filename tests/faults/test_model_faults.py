@@ -279,9 +279,9 @@ async def test_twenty_documents_end_whatever_the_model_does(tmp_path, profile, f
 
 @pytest.mark.usefixtures("no_waits")
 async def test_an_edge_leaves_a_busy_server_alone_as_long_as_it_asks(tmp_path):
-    """The wait is longer than a call's deadline and no repeat is allowed: the next document must wait too."""
+    """No repeat is allowed, so the refused document is parked at once: the next one must wait too."""
     budget = {"share": 0.0, "reserve": 0}
-    async with model_server("429", first(3)) as server, edge_with(tmp_path, server, model_deadline_s=0.5, budget=budget) as edge:
+    async with model_server("429", first(3)) as server, edge_with(tmp_path, server, budget=budget) as edge:
         documents = await ends(edge, [await send(edge, name, text_about(name)) for name in NAMES[:4]])
         assert [document["status"] for document in documents] == ["parked"] * 3 + ["indexed"]
         assert min(gaps(server.calls)) >= RETRY_AFTER_S
