@@ -174,18 +174,22 @@ class Fleet:
 
     async def _dgrag(self, *words: str, environment: Mapping[str, str] | None = None) -> bytes:
         """Run a verb to its end; cancelled, it is asked to stop and waited for. Raises BenchmarkError with its last words."""
-        process = await asyncio.create_subprocess_exec(
-            *DGRAG,
-            *words,
-            env=self._env(environment or {}),
-            stdin=asyncio.subprocess.DEVNULL,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # a Ctrl-C reaches us alone: we decide what stops in which order
+        starting = asyncio.create_task(
+            asyncio.create_subprocess_exec(
+                *DGRAG,
+                *words,
+                env=self._env(environment or {}),
+                stdin=asyncio.subprocess.DEVNULL,
+                stdout=asyncio.subprocess.PIPE,
+                stderr=asyncio.subprocess.PIPE,
+                start_new_session=True,  # a Ctrl-C reaches us alone: we decide what stops in which order
+            )
         )
         try:
+            process = await asyncio.shield(starting)  # cancelled while it begins, it would be killed
             out, told = await process.communicate()
         except asyncio.CancelledError:
+            process = await starting
             if process.returncode is None:
                 process.send_signal(signal.SIGTERM)
                 await process.wait()

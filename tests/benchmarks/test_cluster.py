@@ -89,8 +89,18 @@ async def test_a_cluster_that_was_never_up_has_carried_nothing(tmp_path, http, d
     assert log.read_text() == f"down --state {fleet.state('domain-1')}\n"
 
 
-async def test_a_cancelled_verb_is_asked_to_stop_and_waited_for(tmp_path, http, dgrag):
-    begun, stopped = tmp_path / "begun", tmp_path / "stopped"
+@pytest.mark.parametrize("is_begun", [True, False])
+async def test_a_cancelled_verb_is_asked_to_stop_and_waited_for(tmp_path, http, dgrag, monkeypatch, is_begun):
+    """Also where it runs already and whoever started it does not know yet."""
+    begun, stopped, known = tmp_path / "begun", tmp_path / "stopped", asyncio.Event()
+    start = asyncio.create_subprocess_exec
+
+    async def slow(*words, **settings):
+        process = await start(*words, **settings)
+        await known.wait()
+        return process
+
+    monkeypatch.setattr(asyncio, "create_subprocess_exec", start if is_begun else slow)
     dgrag(
         "import pathlib, signal\n"
         "asked = {signal.SIGTERM}\n"
@@ -102,6 +112,7 @@ async def test_a_cancelled_verb_is_asked_to_stop_and_waited_for(tmp_path, http, 
     work = asyncio.create_task(fleet.up("state", ["a"], {}))
     await eventually(begun.exists)
     work.cancel()
+    known.set()
     with pytest.raises(asyncio.CancelledError):
         await work
     assert stopped.exists()
