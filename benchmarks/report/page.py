@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from base64 import b64encode
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from html import escape
 from string import Template
@@ -19,6 +19,7 @@ LEAD = (
 )
 
 VERDICTS = frozenset({"met", "missed"})
+HASHES = frozenset({"code", "prompts"})  # facts for who repeats a run: folded
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,8 +70,14 @@ def _chapter(chapter: Chapter) -> str:
 
 
 def _provenance(run: Row) -> str:
-    items = "".join(f"<dt>{escape(name)}</dt><dd>{escape(text)}</dd>" for name, text in facts(run))
-    return f"<dl>{items}</dl>"
+    told = dict(facts(run))
+    hashes = {name: told.pop(name) for name in list(told) if name in HASHES}
+    folded = f"<details><summary>Hashes of code and prompts</summary>{_facts(hashes)}</details>" if hashes else ""
+    return _facts(told) + folded
+
+
+def _facts(told: Mapping[str, str]) -> str:
+    return f"<dl>{''.join(f'<dt>{escape(name)}</dt><dd>{escape(text)}</dd>' for name, text in told.items())}</dl>"
 
 
 def facts(run: Row) -> Iterator[tuple[str, str]]:

@@ -55,3 +55,10 @@ def test_the_facts_of_a_run_name_machine_models_and_what_is_not_committed():
     assert told["machine"] == "Abacus, 2 cores"
     assert told["models"] == "generator: small"
     assert told["seed"] == "7, at most 3 questions"
+
+
+def test_a_run_begins_with_what_a_reader_wants_and_its_hashes_are_folded():
+    html = page([Chapter(RUN | {"code": {"answers": "c0de"}, "prompts": {"answer.md": "aabb"}}, ())], TEMPLATE)
+    shown, _, folded = html.partition("<details>")
+    assert ("<dt>seed</dt>" in shown, "c0de" in shown, "aabb" in shown) == (True, False, False)
+    assert ("answers: c0de" in folded, "answer.md aabb" in folded) == (True, True)
