@@ -31,7 +31,6 @@ from deploy.lab.no_model import STAND_INS
 from shared.errors import DgragError
 
 INTERRUPTED = 130
-TABLE_WIDTH = 200  # characters, where no terminal says how wide it is
 app = typer.Typer(no_args_is_help=True, add_completion=False, pretty_exceptions_enable=False, help=__doc__)
 Config = Annotated[Path, typer.Argument(help="A run: a TOML file; the shipped ones are in benchmarks/configs.")]
 Limit = Annotated[int | None, typer.Option(min=0, help="At most so many questions of each split and scenario; 0: all of them.")]
@@ -59,7 +58,7 @@ def run(
 ) -> None:
     """Make a run, or go on with it; then say where the result is."""
     result = _made(_given(load_config(config), limit=limit, seed=seed, data=data, model=model, at_once=at_once), work, out)
-    console = Console(width=None if sys.stdout.isatty() else TABLE_WIDTH)
+    console = Console()
     for table in headline(result.figures):
         console.print(table)
     console.print(f"result: {result.file}", markup=False)
@@ -193,7 +192,7 @@ def _swept_matching(result: Path) -> Iterator[str]:
 
 
 def _told(configs: Sequence[RunConfig], work: Path, out: Path, *, checks: bool) -> None:
-    Console(width=None if sys.stdout.isatty() else TABLE_WIDTH).print(plan_table(list(planned(configs, out))))
+    Console().print(plan_table(list(planned(configs, out))))
     if not checks:
         return
     lacks = [f"{config.name}: {what}" for config in configs for what in lacking(config)]

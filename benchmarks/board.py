@@ -70,8 +70,8 @@ def headline(figures: Mapping[str, Any]) -> Iterable[Table]:
         yield _table("tokens", names, map(_tokens, figures["tokens"]))
     if figures["retrieval"]:
         measures = ("recall@2", "recall@5", "recall@10", "coverage", "edges_asked")
-        rows = ([row["split"], row["system"], *(_mean(row.get(name)) for name in measures)] for row in figures["retrieval"])
-        yield _table("retrieval", ("split", "system", *measures), rows)
+        rows = ([_lines(row["system"], row["split"]), *(_mean(row.get(name)) for name in measures)] for row in figures["retrieval"])
+        yield _table("retrieval", ("system", *measures), rows)
 
 
 def plan_table(plans: Sequence[Plan]) -> Table:
@@ -90,10 +90,13 @@ def _hours(plan: Plan) -> tuple[str, str]:
 
 def _systems(rows: Iterable[Mapping[str, Any]]) -> Table:
     shown = [
-        [row["split"], row["scenario"], row["system"], str(row["errors"]), *(_mean(row["metrics"].get(name)) for name in COLUMNS)]
-        for row in rows
+        [_lines(_failed(row), f"{row['split']}, {row['scenario']}"), *(_mean(row["metrics"].get(name)) for name in COLUMNS)] for row in rows
     ]
-    return _table("answers", ("split", "scenario", "system", "errors", *COLUMNS.values()), shown)
+    return _table("answers", ("system", *COLUMNS.values()), shown)
+
+
+def _failed(row: Mapping[str, Any]) -> str:
+    return f"{row['system']}, {row['errors']} failed" if row["errors"] else str(row["system"])
 
 
 def _routing(row: Mapping[str, Any]) -> list[str]:
@@ -109,20 +112,27 @@ def _tokens(row: Mapping[str, Any]) -> list[str]:
     return [row["split"], row["scenario"], row["system"], _mean(row["cloud_tokens_share_of_centralised"])]
 
 
+def _lines(*lines: str) -> str:
+    """The lines of a cell: what a row is of, and with each mean its interval below, so that a row of five means has 80 columns."""
+    return "\n".join(lines)
+
+
 def _mean(found: Mapping[str, Any] | None) -> str:
-    """A mean with its interval and sample size.
+    r"""A mean with its sample's size and, below, its interval.
 
     >>> _mean({"mean": 0.5, "low": 0.25, "high": 0.75, "n": 8}), _mean(None)
-    ('0.500 (0.250–0.750, n=8)', '–')
+    ('0.500 n=8\n0.250–0.750', '–')
     """
     if found is None:
         return "–"
     digits = 3 if abs(found["mean"]) < 10 else 1
-    return f"{found['mean']:.{digits}f} ({found['low']:.{digits}f}–{found['high']:.{digits}f}, n={found['n']})"
+    return _lines(f"{found['mean']:.{digits}f} n={found['n']}", f"{found['low']:.{digits}f}–{found['high']:.{digits}f}")
 
 
 def _table(title: str, columns: Iterable[str], rows: Iterable[Iterable[str]]) -> Table:
-    table = Table(*columns, title=title, title_justify="left")
+    table = Table(title=f"\n{title}", title_justify="left", box=None, padding=(0, 2, 0, 0), pad_edge=False, header_style="bold")
+    for name in columns:
+        table.add_column(name, overflow="fold")
     for row in rows:
         table.add_row(*row)
     return table
