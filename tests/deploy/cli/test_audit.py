@@ -5,6 +5,7 @@ import json
 import re
 import sqlite3
 from contextlib import closing
+from datetime import datetime
 
 import httpx2
 import pytest
@@ -114,6 +115,8 @@ def test_an_export_has_every_column_of_every_record(state, tmp_path):
     rows = list(csv.DictReader((tmp_path / "out.csv").read_text().splitlines()))
     assert [row["sha256"] for row in rows] == [line["sha256"] for line in lines]
     assert rows[1]["purpose"] == "'=cmd()"
+    assert [datetime.fromisoformat(row["at"]).timestamp() for row in rows] == pytest.approx([line["at"] for line in lines], abs=0.001)
+    assert all(row["at"].endswith("Z") for row in rows)
     assert "is there already" in str(dgrag("export", tmp_path / "out.csv", "--state", state).exception)
     assert dgrag("export", tmp_path / "out.csv", "--state", state, "--force").exit_code == 0
 
