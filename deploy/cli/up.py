@@ -19,8 +19,8 @@ from deploy.cli.sending import EdgeStatus, Refused, SentDocument, SourceFile, fi
 from deploy.cluster.docker import ByDocker
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Here, Places, Plan
+from deploy.cluster.lifecycle import AskedByDown, require_ours, safe_mode, supervised, take_down, wait_ready
 from deploy.cluster.lifecycle import purge as delete
-from deploy.cluster.lifecycle import require_ours, safe_mode, supervised, take_down, wait_ready
 from deploy.cluster.local import ByProcess
 from deploy.cluster.names import MOST_CLOUDS, edge_ids
 from deploy.cluster.runtimes import Runtime
@@ -174,10 +174,14 @@ def settle(http: httpx2.Client, url: str, results: Sequence[SentDocument | Refus
 
 
 def stay(runtime: Runtime) -> None:
-    """Hold the foreground until a signal comes. Raises ClusterError when every service has ended by itself."""
+    """Hold the foreground until a signal comes, or `dgrag down`. Raises ClusterError when every service has ended by itself."""
     console = err()
     console.print("running; Ctrl-C stops everything", style="dim")
-    runtime.watch(lambda news: console.print(news, style="yellow", markup=False))
+    try:
+        runtime.watch(lambda news: console.print(news, style="yellow", markup=False))
+    except AskedByDown:
+        console.print("stopping, as `dgrag down` asked", markup=False)
+        return
     raise ClusterError("every service has ended", next_step=f"read {runtime.directory.root / 'logs'}")
 
 

@@ -25,6 +25,7 @@ SUPERVISOR_PATIENCE_S = 35.0  # a keeper's, and some
 READY_DEADLINE_S = 300.0  # a model of 1 GB from a cold disk takes a minute
 POLL_S = 0.1
 END_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+BY_DOWN = signal.SIGUSR1  # `dgrag down` asks the command in the foreground by it: who is asked so has not failed
 
 SERVICE = ("keys.db*", "identity", "tls")
 CLOUD = (*SERVICE, "cloud.db*", "nonces.db*")
@@ -98,6 +99,13 @@ class Interrupted(BaseException):
         self.number = number
 
 
+class AskedByDown(Interrupted):
+    """`dgrag down` asked; for who takes it for no end of their own it is a SIGTERM."""
+
+    def __init__(self) -> None:
+        super().__init__(signal.SIGTERM)
+
+
 def wait_ready(runtime: Runtime, services: Sequence[Service], http: httpx2.Client, on_ready: Callable[[Service], None]) -> None:
     """Return when each service is written down and answers, or says that it is in safe mode; ``on_ready`` may take its time.
 
@@ -142,7 +150,8 @@ def safe_mode(http: httpx2.Client, url: str) -> str:
 def supervised(runtime: Runtime, *, detached: bool) -> Iterator[Runtime]:
     """A runtime whose services never outlive this block, or, detached, never outlive a failed start.
 
-    Inside, SIGINT, SIGTERM and SIGHUP raise Interrupted. Raises ClusterError where a cluster runs already.
+    Inside, SIGINT, SIGTERM and SIGHUP raise Interrupted, and another process's ``take_down`` AskedByDown.
+    Raises ClusterError where a cluster runs already.
     """
     with runtime.directory.lock(), _signals_raise():
         if runtime_of(runtime.directory).is_up():
@@ -165,23 +174,23 @@ def take_down(directory: StateDir) -> list[Member]:
         return []
     running = state.running()
     if state.supervisor and state.supervisor.alive():
-        os.kill(state.supervisor.pid, signal.SIGTERM)  # alone: the group of a terminal's process holds others
+        os.kill(state.supervisor.pid, BY_DOWN)  # alone: the group of a terminal's process holds others
         wait_gone([state.supervisor], patience_s=SUPERVISOR_PATIENCE_S)
     return runtime.stop() or running
 
 
 def _raise(number: int, _frame: FrameType | None) -> None:
-    raise Interrupted(number)
+    raise AskedByDown if number == BY_DOWN else Interrupted(number)
 
 
 def _ignore_signals() -> None:
-    for number in END_SIGNALS:
+    for number in (*END_SIGNALS, BY_DOWN):
         signal.signal(number, signal.SIG_IGN)
 
 
 @contextmanager
 def _signals_raise() -> Iterator[None]:
-    before = {number: signal.signal(number, _raise) for number in END_SIGNALS}
+    before = {number: signal.signal(number, _raise) for number in (*END_SIGNALS, BY_DOWN)}
     try:
         yield
     finally:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import httpx2
 
+from deploy.cli.up import stay
 from deploy.cluster.lifecycle import Interrupted, supervised, wait_ready
 from deploy.cluster.local import ByProcess
 from deploy.cluster.processes import birth
@@ -29,7 +30,7 @@ def main(state: str, ports: list[int], *, detached: bool) -> None:
         wait_ready(runtime, services, http, lambda service: None)
         if not detached:
             Path(state, "ready").touch()
-            runtime.watch(lambda news: None)
+            stay(runtime)
 
 
 def group(pid: int) -> list[int]:

@@ -114,12 +114,13 @@ def test_a_detached_cluster_lives_on_and_down_stops_it(directory: StateDir):
     assert down(directory) == []
 
 
-def test_down_ends_a_foreground_supervisor_too(directory: StateDir):
+def test_down_ends_a_foreground_supervisor_too_which_says_so_and_has_not_failed(directory: StateDir, capfd: pytest.CaptureFixture[str]):
     process = run_foreground(directory)
     marks = marks_of(directory)
     until_reaped = down(directory)
     assert len(until_reaped) == 2
-    assert process.wait(120) == 128 + signal.SIGTERM
+    assert process.wait(120) == 0
+    assert capfd.readouterr().err.splitlines()[-1] == "stopping, as `dgrag down` asked"
     assert not any(mark.alive() for mark in marks)
 
 
