@@ -23,6 +23,13 @@ from shared.text.plain import one_line, plain
 TOTAL = "total"
 ENGLISH_OR_NONE = frozenset({"en", "zxx"})  # English, and codes or formulas
 DEFAULT_STRATEGY = "dgrag"
+LEAVES = {  # what a policy's word means for who has added a document
+    "never": "nothing leaves this site",
+    "summary": "facts may leave this site in summaries, passages may not",
+    "evidence": "passages may leave this site for the cloud's model to read, and are quoted nowhere",
+    "full": "passages may leave this site, and be quoted in answers elsewhere",
+}
+CHANGE_SHARING = "to change it: labels (--labels), and the edge's policy (`dgrag policy show`, or Sharing at its console)"
 COPIED = frozenset({"id", "job", "receipt"})  # columns that are copied into another command: never folded
 
 
@@ -361,18 +368,21 @@ def share_now(sent: SentDocument) -> str:
 
 
 def shares(results: Iterable[SentDocument | Refused]) -> list[Text]:
-    """For each set of labels how much may leave; a label that the policy does not name is a warning. Of what is parked nothing leaves."""
+    """For each set of labels what may leave, and how to change it; a label that the policy does not name is a warning.
+
+    Of what is parked nothing leaves.
+    """
     told = dict[tuple[tuple[str, ...], bool], Text]()
     for result in results:
         if isinstance(result, SentDocument) and result.share:
-            worn = f"labels {', '.join(result.labels)}" if result.labels else "no labels"
-            line = f"{worn}: share {result.share}"
-            if parked := share_now(result) != result.share:
-                line = f"{worn}, parked: nothing of it is shared while it is parked; then {result.share}"
+            worn = f"labels {', '.join(result.labels)}" if result.labels else "without a label"
+            leaves = f"{LEAVES.get(result.share, 'shared')} ({result.share})"
+            parked = share_now(result) != result.share
+            line = f"{worn}, parked: nothing leaves this site while it is parked; then {leaves}" if parked else f"{worn}: {leaves}"
             if result.unnamed_labels:
                 line += f" – the policy does not name {', '.join(result.unnamed_labels)}"
             told[result.labels, parked] = Text(plain(line), style="yellow" if result.unnamed_labels else "")
-    return list(told.values())
+    return [*told.values(), Text(CHANGE_SHARING, style="dim")] if told else []
 
 
 def _table(*columns: str) -> Table:

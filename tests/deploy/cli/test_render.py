@@ -171,15 +171,19 @@ def test_what_may_leave_is_said_once_for_each_set_of_labels():
         [wrong, wrong, SentDocument("b.md", "2", share="full"), Refused("c.md", "refused", "too large"), SentDocument("d.md", "4")]
     )
     assert [line.plain for line in told] == [
-        "labels patients, paitents: share never – the policy does not name paitents",
-        "no labels: share full",
+        "labels patients, paitents: nothing leaves this site (never) – the policy does not name paitents",
+        "without a label: passages may leave this site, and be quoted in answers elsewhere (full)",
+        render.CHANGE_SHARING,
     ]
     parked = SentDocument("scan.png", "5", share="full", status="parked")
     assert [line.plain for line in render.shares([parked, SentDocument("b.md", "2", share="full")])] == [
-        "no labels, parked: nothing of it is shared while it is parked; then full",
-        "no labels: share full",
+        "without a label, parked: nothing leaves this site while it is parked; then "
+        "passages may leave this site, and be quoted in answers elsewhere (full)",
+        told[1].plain,
+        render.CHANGE_SHARING,
     ]
-    assert [line.style for line in told] == ["yellow", ""]
+    assert [line.style for line in told] == ["yellow", "", "dim"]
+    assert render.shares([SentDocument("d.md", "4")]) == []
 
 
 def test_the_cluster_shows_parked_documents():
