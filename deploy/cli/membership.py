@@ -12,7 +12,7 @@ import orjson
 import typer
 
 from deploy.cli.board import out
-from deploy.cli.rest import ACCESS, EdgeFolder, Json
+from deploy.cli.rest import ACCESS, DEFAULT_STATE, EdgeFolder, Json, Store, StoreOf, store_of
 from deploy.cluster.errors import ClusterError
 from edge_node.cloud import membership as joining
 from edge_node.cloud.client import CloudClient, cloud_http
@@ -81,17 +81,24 @@ def _close(state: Path) -> None:
     typer.echo(f"nothing leaves until you say what may: {target}")
 
 
-def rotate(state: EdgeFolder, ca: Authority = None, plain_http: PlainHttp = False) -> None:
+def rotate(state: Store = DEFAULT_STATE, edge: StoreOf = None, ca: Authority = None, plain_http: PlainHttp = False) -> None:
     """Give this edge a new key; the edge may be running, and the old key is taken for some time more."""
-    known = known_cloud(state)
-    made = with_client(known.url, EdgeId(known.edge), state, joining.rotate, ca=ca, plain_http=plain_http)
+    folder = store_of(state, edge)
+    known = known_cloud(folder)
+    made = with_client(known.url, EdgeId(known.edge), folder, joining.rotate, ca=ca, plain_http=plain_http)
     out().print(f"{known.edge} signs with key {made} now", markup=False)
 
 
-def identity(state: EdgeFolder, as_json: Json = False) -> None:
+def identity(state: Store = DEFAULT_STATE, edge: StoreOf = None, as_json: Json = False) -> None:
     """Show this edge's key id, the cloud that it has joined, and the cloud's key id."""
-    known = known_cloud(state)
-    facts = {"edge": known.edge, "key_id": Membership(state).identity().key_id, "cloud": known.url, "cloud_key_id": key_id(known.cloud_key)}
+    folder = store_of(state, edge)
+    known = known_cloud(folder)
+    facts = {
+        "edge": known.edge,
+        "key_id": Membership(folder).identity().key_id,
+        "cloud": known.url,
+        "cloud_key_id": key_id(known.cloud_key),
+    }
     if as_json:
         typer.echo(orjson.dumps(facts).decode())
     else:

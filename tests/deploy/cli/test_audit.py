@@ -45,9 +45,9 @@ def tamper(folder, sql):
         connection.commit()
 
 
-def test_a_clusters_folder_is_refused_by_what_works_on_one_store_with_the_folders_of_its_edges(tmp_path):
+def test_a_clusters_folder_is_refused_by_what_makes_an_edge_with_the_folders_of_its_edges(tmp_path):
     (tmp_path / "edges" / "ward").mkdir(parents=True)
-    told = CliRunner().invoke(app, ["edge", "check", "--state", str(tmp_path)]).exception
+    told = CliRunner().invoke(app, ["edge", "join", "--id", "ward", "--cloud", URL, "--state", str(tmp_path)]).exception
     assert told.next_step == f"give an edge's with --state: {tmp_path / 'edges' / 'ward'}"
 
 

@@ -91,7 +91,7 @@ def test_an_invitation_for_a_cloud_on_loopback_says_that_it_is_one(tmp_path, cap
 def test_the_identity_tells_keys_and_cloud(cloud, tmp_path, capsys):
     membership.join(URL, "ward", tmp_path / "ward")
     capsys.readouterr()
-    membership.identity(tmp_path / "ward", True)
+    membership.identity(tmp_path / "ward", as_json=True)
     facts = orjson.loads(capsys.readouterr().out)
     assert (facts["edge"], facts["cloud"], facts["cloud_key_id"]) == ("ward", URL, cloud.credentials.identity.key_id)
     assert [key.key_id for key in cloud.credentials.keys.live("ward")] == [facts["key_id"]]

@@ -73,6 +73,16 @@ def test_a_backup_goes_out_and_comes_back(folder, tmp_path, capsys):
     assert dgrag("check", "--state", tmp_path / "new") == 0
 
 
+def test_an_edge_of_a_cluster_is_named_as_elsewhere(folder, tmp_path, capsys):
+    cluster = tmp_path / "cluster"
+    (cluster / "edges" / "bank").mkdir(parents=True)
+    folder.rename(cluster / "edges" / "ward")
+    assert dgrag("backup", tmp_path / "ward.bak", "--state", cluster) == 1
+    assert "name one with --edge: bank, ward" in capsys.readouterr().err
+    for words in (("backup", tmp_path / "ward.bak"), ("check",), ("restore", tmp_path / "ward.bak", "--force")):
+        assert dgrag(*words, "--state", cluster, "--edge", "ward") == 0
+
+
 def test_the_backup_of_a_store_with_damaged_rows_is_made_and_is_4(folder, tmp_path):
     damage(folder, "UPDATE chunks SET text = 'x' WHERE ordinal = 2")
     assert dgrag("backup", tmp_path / "ward.bak", "--state", folder) == 4
