@@ -100,10 +100,14 @@ def tables(
     folder: Annotated[Path, typer.Argument(help="Of results.", exists=True, file_okay=False)],
     page: Annotated[Path, typer.Option(help="The text to fill.", exists=True, dir_okay=False)] = RESULTS_PAGE,
 ) -> None:
-    """Fill the marked tables of docs/results.md from the results of a folder; of others they stay."""
-    from benchmarks.report.marked import filled  # with its plots: see above
+    """Fill the marked tables of docs/results.md from the results of a folder, and draw its plots; of others they stay."""
+    from benchmarks.report.marked import drawn, filled  # with its plots: see above
 
-    page.write_text(filled(page.read_text(encoding="utf-8"), folder), encoding="utf-8")
+    text = filled(page.read_text(encoding="utf-8"), folder)
+    page.write_text(text, encoding="utf-8")
+    (plots := page.parent / "plots").mkdir(exist_ok=True)
+    for name, svg in drawn(text, Path()).items():
+        (plots / f"{name}.svg").write_bytes(svg)
 
 
 @app.command()

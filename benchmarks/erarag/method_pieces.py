@@ -1,4 +1,4 @@
-"""Single pieces of KET-RAG and EraRAG at a size (goal F15).
+"""Single pieces of KET-RAG and EraRAG at a size.
 
 ``python -m benchmarks.erarag.method_pieces [--chunks 10000] [--vectors 100000]``. Chunks are made of words drawn by Zipf's law and vectors
 drawn at random, so the figures are of cost and say nothing about quality. CPU seconds of this process; set ``OMP_NUM_THREADS=1``. Prints

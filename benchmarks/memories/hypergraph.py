@@ -2,7 +2,7 @@
 
 ``python -m benchmarks.memories.hypergraph DATA`` with DATA a folder that has the sets ``hotpotqa``, ``musique`` and ``2wikimultihopqa``:
 the first sentences of each, the default embedder, no language model. Every way of learning is measured by the same number, the mean squared
-distance of a sentence to what it belongs to (Σ_ij H_ij ‖x_i - p_j‖²/n), whatever it minimises itself. Goal F14: a step at 5,000 × 1,250 ×
+distance of a sentence to what it belongs to (Σ_ij H_ij ‖x_i - p_j‖²/n), whatever it minimises itself. Goal: a step at 5,000 × 1,250 ×
 384 in 0.35 s and 400 MB. CPU seconds of this process; set ``OMP_NUM_THREADS=1``. Writes ``results/hypergraph.json`` and a plot.
 """
 
@@ -40,7 +40,7 @@ HARD = 1e-6  # a softness that leaves each unit in one hyperedge: k-means
 PAPER_RATE, PAPER_STEPS = 0.05, 300  # App. C.2
 LIGHTEST = np.float32(1e-6)  # weight that is divided by
 BATCH = 64
-GOAL_UNITS = 5_000  # F14
+GOAL_UNITS = 5_000
 FIRST, FAR = 0.8, 0.9  # share of the units that come first; share of them that are not far
 DONE = 0.99  # of the fall
 STEPS_SHOWN = (0, 1, 2, 3, 5, 7, 10, 15, 20, 25, 30, 40, 50, 75, 100, 150, 200, 250, 300)

@@ -1,4 +1,4 @@
-"""Goals F1 to F6 held against a run's own rows: each a row with the goal, what was measured and whether it is met."""
+"""Goals of cost held against a run's own rows: each a row with the goal, what was measured and whether it is met."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ OURS, RIVAL = "dgrag", "lightrag"
 OWN_SPACY = "dgrag-spacy"  # finds its entities itself, as the product does; those of OURS come from the model server
 PER = 100_000  # tokens
 EXTRACTION = frozenset({"extract", "glean", "loop"})
-# F6 is 3 ms at the median and 6 at the 95th percentile; where it was set LightRAG took 96 and 120
+# retrieval: 3 ms at the median and 6 at the 95th percentile; where it was set LightRAG took 96 and 120
 RETRIEVAL = (("p50", 3, 96), ("p95", 6, 120))
-SCALED = frozenset({"F3", "F6"})  # goals at an index of SCALE entities: a smaller one can miss them, and not meet them
+SCALED = frozenset({"one more document", "retrieval"})  # at an index of SCALE entities: a smaller one can miss these, and not meet them
 SCALE = 10_000
 
 
@@ -50,58 +50,55 @@ def _row(system: str, name: str, what: str, most: float, found: float, entities:
 
 def _indexing(run: Run) -> Judged:
     for row in run.of(run.ours, "index"):
-        yield "F1", f"CPU s to index 100k tokens, of {row['size']:,}", 0.5, index_s(row) * PER / row["tokens"], row["entities"]
+        yield "indexing", f"CPU s to index 100k tokens, of {row['size']:,}", 0.5, index_s(row) * PER / row["tokens"], row["entities"]
     for ours, theirs in _both(run, "index"):
-        yield "F1", f"indexing CPU, share of {RIVAL}'s, {ours['size']:,} tokens", 1 / 15, index_s(ours) / index_s(theirs), ours["entities"]
+        what = f"indexing CPU, share of {RIVAL}'s, {ours['size']:,} tokens"
+        yield "indexing", what, 1 / 15, index_s(ours) / index_s(theirs), ours["entities"]
 
 
 def _growth(run: Run) -> Judged:
     for small, large in pairwise(run.of(run.ours, "index")):
         doublings = large["tokens"] / small["tokens"] / 2  # a corpus is cut between two documents, so sizes are about double
         what = f"indexing CPU, {large['size']:,} against {small['size']:,} tokens (for a doubling)"
-        yield "F2", what, 2.4, index_s(large) / index_s(small) / doublings, large["entities"]
+        yield "growth", what, 2.4, index_s(large) / index_s(small) / doublings, large["entities"]
     if len(added := run.of(run.ours, "use")) > 1:
         small, large = added[0], added[-1]
         what = f"one more document, {large['size']:,} against {small['size']:,} tokens"
-        yield "F2", what, 1.3, add_s(large) / add_s(small), large["entities"]
+        yield "growth", what, 1.3, add_s(large) / add_s(small), large["entities"]
 
 
 def _one_more(run: Run) -> Judged:
     for row in run.of(run.ours, "use"):
-        yield "F3", f"CPU ms to add {row['new_tokens']:,} tokens to {row['size']:,}", 30, add_s(row) * 1000, row["entities"]
+        yield "one more document", f"CPU ms to add {row['new_tokens']:,} tokens to {row['size']:,}", 30, add_s(row) * 1000, row["entities"]
     for ours, theirs in _both(run, "use"):
-        yield "F3", f"the same, share of {RIVAL}'s, {ours['size']:,} tokens", 1 / 10, add_s(ours) / add_s(theirs), ours["entities"]
+        what = f"CPU to add a document, share of {RIVAL}'s, {ours['size']:,} tokens"
+        yield "one more document", what, 1 / 10, add_s(ours) / add_s(theirs), ours["entities"]
 
 
 def _calls(run: Run) -> Judged:
     for row in run.of(run.ours, "use"):
         others = sum(calls for kind, calls in row["add_calls"].items() if kind not in EXTRACTION)
-        yield "F4", f"model calls beyond one a chunk for one more document at {row['size']:,} tokens", 8, others, row["entities"]
+        yield "calls", f"model calls beyond one a chunk for one more document at {row['size']:,} tokens", 8, others, row["entities"]
 
 
 def _tokens(run: Run) -> Judged:
     for row in run.of(run.ours, "index"):
         asked = row["prompt_tokens"]
         extraction = sum(tokens for kind, tokens in asked.items() if kind in EXTRACTION)
-        yield (
-            "F5",
-            f"prompt tokens of extraction, times the corpus, {row['size']:,} tokens",
-            2.0,
-            extraction / row["tokens"],
-            row["entities"],
-        )
-        yield "F5", f"the same with summaries, {row['size']:,} tokens", 2.5, sum(asked.values()) / row["tokens"], row["entities"]
+        times = f"times the corpus, {row['size']:,} tokens"
+        yield "tokens", f"prompt tokens of extraction, {times}", 2.0, extraction / row["tokens"], row["entities"]
+        yield "tokens", f"prompt tokens with those of summaries, {times}", 2.5, sum(asked.values()) / row["tokens"], row["entities"]
 
 
 def _retrieval(run: Run) -> Judged:
     for row in run.of(run.ours, "use"):
         for at, most_ms, _ in RETRIEVAL:
-            yield "F6", f"retrieval CPU ms, {at}, at {row['size']:,} tokens", most_ms, row[f"ask_own_cpu_{at}_ms"], row["entities"]
+            yield "retrieval", f"retrieval CPU ms, {at}, at {row['size']:,} tokens", most_ms, row[f"ask_own_cpu_{at}_ms"], row["entities"]
     for ours, theirs in _both(run, "use"):
         for at, most_ms, rival_ms in RETRIEVAL:
             share = ours[f"ask_own_cpu_{at}_ms"] / theirs[f"ask_own_cpu_{at}_ms"]
             what = f"retrieval CPU, {at}, share of {RIVAL}'s, {ours['size']:,} tokens"
-            yield "F6", what, most_ms / rival_ms, share, ours["entities"]
+            yield "retrieval", what, most_ms / rival_ms, share, ours["entities"]
 
 
 def index_s(row: Row) -> float:

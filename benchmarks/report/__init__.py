@@ -17,13 +17,14 @@ from benchmarks.report.compare import side_by_side
 from benchmarks.report.csvs import as_csv, as_text
 from benchmarks.report.page import Chapter, page, stem
 from benchmarks.report.tables import Row, Section, Table
+from benchmarks.report.timing import shown
 
 PARTS = ("run", "index", "storage", "routing", "systems", "differences", "tokens", "components", "wins", "retrieval", "peers")
 NEXT = "give the NAME.json that `python -m benchmarks run` wrote"
 
 
 def report(results: Sequence[Path], out: Path) -> Path:
-    """Write ``index.html``, a PNG file for each figure and a CSV file for each table into ``out``; return the page's path.
+    """Write ``index.html``, an SVG file for each figure and a CSV file for each table into ``out``; return the page's path.
 
     Raises BenchmarkError where a file is no result, or two results have one name.
     """
@@ -36,7 +37,7 @@ def report(results: Sequence[Path], out: Path) -> Path:
     for one in chapters:
         for section in one.sections:
             for figure in section.figures:
-                (out / f"{figure.name}.png").write_bytes(figure.png)
+                (out / f"{figure.name}.svg").write_bytes(figure.svg)
             for table in section.tables:
                 (out / f"{table.name}.csv").write_text(as_csv(table), encoding="utf-8")
     written = out / "index.html"
@@ -56,19 +57,24 @@ def compare(first: Path, second: Path) -> str:
 
 
 def load(path: Path) -> dict[str, Any]:
-    """Read a result. Raises BenchmarkError with the file's name and what is wrong with it."""
-    try:
-        found = orjson.loads(path.read_bytes())
-    except OSError as error:
-        raise BenchmarkError(f"{path} cannot be read: {error.strerror}", next_step=NEXT) from error
-    except orjson.JSONDecodeError as error:
-        raise BenchmarkError(f"{path} is no JSON: {error}", next_step=NEXT) from error
+    """Read a run's result. Raises BenchmarkError with the file's name and what is wrong with it."""
+    found = parsed(path)
     if not isinstance(found, dict) or (missing := [part for part in PARTS if part not in found]):
         what = f"it lacks {', '.join(missing)}" if isinstance(found, dict) else "it is no object"
         raise BenchmarkError(f"{path} is no result of a run: {what}", next_step=NEXT)
     if not isinstance(found["run"], dict) or not isinstance(found["run"].get("name"), str):
         raise BenchmarkError(f"{path} is no result of a run: its run has no name", next_step=NEXT)
     return found
+
+
+def parsed(path: Path) -> Any:
+    """Read any result, a single question's too. Raises BenchmarkError where the file is not there or no JSON."""
+    try:
+        return orjson.loads(path.read_bytes())
+    except OSError as error:
+        raise BenchmarkError(f"{path} cannot be read: {error.strerror}", next_step=NEXT) from error
+    except orjson.JSONDecodeError as error:
+        raise BenchmarkError(f"{path} is no JSON: {error}", next_step=NEXT) from error
 
 
 def beside(path: Path) -> list[dict[str, Any]]:
@@ -98,6 +104,7 @@ def chapter(result: Mapping[str, Any]) -> Chapter:
 
 def sections(result: Row, reference: Row) -> Iterator[Section]:
     """Yield all sections in the order of the page; those without data are empty."""
+    result = shown(result)
     yield goals.section(result, reference)
     yield answers.against_references(result)
     yield prices.escalation(result, reference)

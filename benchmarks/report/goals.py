@@ -76,7 +76,7 @@ def goals(result: Row, wanted: Row) -> Iterator[Goal]:
     for row in result["peers"]:
         if row["step"] == "goal":  # with its own wanted value
             small = bool(row.get("below_scale"))
-            what = f"{row['goal']}: {row['what']}" + (f", {row['entities']:,} entities" if small else "")
+            what = str(row["what"]) + (f", {row['entities']:,} entities" if small else "")
             yield Goal(what, row["measured"], row["most"], at_most=True, is_small=small)
 
 

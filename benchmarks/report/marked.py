@@ -1,4 +1,7 @@
-"""Tables of a text that a program writes: each between two marks, the first of which names the result and the table that it is made of."""
+"""Tables and plots of a text that a program makes: each has a mark that names the results that it is made of.
+
+A table stands between two marks; a plot is the file ``plots/NAME.svg`` beside the text, which the line after its mark shows.
+"""
 
 from __future__ import annotations
 
@@ -6,25 +9,40 @@ import re
 from pathlib import Path
 
 from benchmarks.errors import BenchmarkError
-from benchmarks.report import chapter, load
+from benchmarks.report import chapter, load, parsed
 from benchmarks.report.page import stem
+from benchmarks.report.papers import HEADLINES
 from benchmarks.report.tables import Cell, Column, Row, Table, interval, number
 from deploy.cluster.launch import is_url
 from deploy.evaluation.intervals import Estimate
 
 END = "<!-- until here -->"
 _REGION = re.compile(rf"<!-- made of (\S+\.json): ([\w-]+) -->\n(?:.*?\n)??{re.escape(END)}", re.DOTALL)
+_PLOT = re.compile(r"<!-- drawn of ((?:\S+\.json )*\S+\.json): ([\w-]+) -->")
+_SOURCE = re.compile(r"\S+\.json")
 COMMIT_CHARS = 7
 
 
 def filled(text: str, folder: Path) -> str:
-    """The text with its tables made of the results in a folder; a table whose run has no result there stays made of what it was."""
+    """The text with its tables made of the results in a folder; what is made of a result that is not there stays made of what it was."""
 
-    def pointed(match: re.Match[str]) -> str:
-        source = folder / Path(match[1]).name
-        return match[0].replace(match[1], source.as_posix(), 1) if source.exists() else match[0]
+    def pointed(source: re.Match[str]) -> str:
+        newer = folder / Path(source[0]).name
+        return newer.as_posix() if newer.exists() else source[0]
 
-    return remade(_REGION.sub(pointed, text), Path())
+    for marks in (_REGION, _PLOT):
+        text = marks.sub(lambda mark: mark[0].replace(mark[1], _SOURCE.sub(pointed, mark[1]), 1), text)
+    return remade(text, Path())
+
+
+def drawn(text: str, root: Path) -> dict[str, bytes]:
+    """The plots that a text shows by their names, as SVG, of the results that their marks name below ``root``.
+
+    Raises BenchmarkError where a result is not there, or nothing draws such a plot.
+    """
+    if unknown := {name for _, name in _PLOT.findall(text)} - HEADLINES.keys():
+        raise BenchmarkError(f"there is no plot {min(unknown)!r}", next_step=f"there are {', '.join(HEADLINES)}")
+    return {name: HEADLINES[name]([parsed(root / source) for source in sources.split()]) for sources, name in _PLOT.findall(text)}
 
 
 def remade(text: str, root: Path) -> str:

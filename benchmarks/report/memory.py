@@ -99,8 +99,8 @@ def _front(split: str, system: str, rows: list[Row]) -> Figure:
             points[EXTREMES[row["name"]]] = (Estimate(**row["calls"]), Estimate(**row["accuracy"]))
         elif row["name"] == "guarded" and row["threshold"] in FRONT:
             points[f"τ = {row['threshold']:g}"] = (Estimate(**row["calls"]), Estimate(**row["accuracy"]))
-    png = plots.front(points, across="model calls a question", up="right answers")
-    return Figure(f"pareto-{split}-{system}", f"Right answers over calls, {system}, split {split}; thresholds with all guards.", png)
+    svg = plots.front(points, across="model calls a question", up="right answers")
+    return Figure(f"pareto-{split}-{system}", f"Right answers over calls, {system}, split {split}; thresholds with all guards.", svg)
 
 
 def _table(rows: list[Row]) -> Table:
@@ -114,7 +114,7 @@ def _table(rows: list[Row]) -> Table:
     )
     columns = (Column("split"), Column("system"), Column("memory answers"), Column("τ"), *titles)
     cells = tuple(
-        (row["split"], row["system"], (CURVES | EXTREMES)[row["name"]], row["threshold"], *(estimate(row[name]) for name in measured))
+        (row["split"], row["system"], (CURVES | EXTREMES)[row["name"]], row["threshold"], *(estimate(row.get(name)) for name in measured))
         for row in rows
     )
     return Table("pareto", "What each threshold would have done", columns, cells)

@@ -10,6 +10,7 @@ from string import Template
 from typing import Any
 
 from benchmarks.report.tables import Cell, Column, Figure, Row, Section, Table, interval, number
+from benchmarks.report.timing import is_timed
 from deploy.evaluation.intervals import Estimate
 
 LEAD = (
@@ -99,6 +100,8 @@ def facts(run: Row) -> Iterator[tuple[str, str]]:
     if models := run.get("models"):
         yield "models", ", ".join(f"{name}: {model}" for name, model in models.items())
     yield "seed", str(run.get("seed", "?")) + (f", at most {run['limit']} questions" if run.get("limit") else "")
+    if not is_timed(run):
+        yield "seconds of questions", "not shown, as they were not asked one after another"
     if prompts := run.get("prompts"):
         yield "prompts", ", ".join(f"{name} {digest}" for name, digest in prompts.items())
 
@@ -151,9 +154,9 @@ def stem(text: str) -> str:
 
 
 def _figure(figure: Figure) -> str:
-    picture = b64encode(figure.png).decode("ascii")
+    picture = b64encode(figure.svg).decode("ascii")
     caption = escape(figure.caption)
-    image = f'<div class="wide"><img src="data:image/png;base64,{picture}" alt="{caption}"></div>'
+    image = f'<div class="wide"><img src="data:image/svg+xml;base64,{picture}" alt="{caption}"></div>'
     return f"<figure>{image}<figcaption>{caption}</figcaption></figure>"
 
 

@@ -1,11 +1,16 @@
-"""The report's plots: six shapes, drawn without a display, as PNG. Colours can be told apart by the colour-blind (Okabe and Ito)."""
+"""The report's plots: six shapes, drawn without a display, as SVG. Colours can be told apart by the colour-blind (Okabe and Ito).
+
+Equal values make equal bytes. Letters stay text, of whatever font the reader has; the ground is white, so it stands on a dark page too.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from io import BytesIO
+from itertools import pairwise
+from math import ceil
 from typing import Any, Literal, TypeAlias
 
 import matplotlib
@@ -17,8 +22,7 @@ from deploy.evaluation.intervals import Estimate
 
 Value: TypeAlias = Estimate | float
 
-WIDTH = 7.2  # inches; at DPI the 1,000 pixels that a page shows without scaling up
-DPI = 140
+WIDTH = 7.2  # inches
 INK, MUTED, GRID = "#1f2430", "#6b7280", "#e4e7ec"
 COLOURS = {
     "naive": "#9AA0A6",
@@ -33,9 +37,12 @@ COLOURS = {
 OTHERS = ("#009E73", "#E69F00", "#7F3C8D", "#8C8C00", "#A0522D", "#1B9AAA", "#34495E", "#E377C2")  # none of the above
 MARKERS = "oDs^vPX*"
 FLOOR = " (floor)"  # ends the label of what is only compared with
+LEGEND_CHARS, HANDLE_CHARS = 92, 6  # in one line of a legend, and as wide as the sign before each label
+MOST_TICKS = 6  # of a panel that is half as wide as the page
 DODGE = 0.012  # of the axis, so that intervals at one position stand side by side
 STYLE: dict[Any, Any] = {
     "font.size": 11,
+    "font.sans-serif": ["DejaVu Sans", "Verdana", "Arial"],  # the first is measured; who lacks it sees a narrower one
     "axes.edgecolor": MUTED,
     "axes.labelcolor": INK,
     "axes.spines.right": False,
@@ -49,7 +56,10 @@ STYLE: dict[Any, Any] = {
     "xtick.color": INK,
     "ytick.color": INK,
     "legend.frameon": False,
+    "svg.fonttype": "none",
+    "svg.hashsalt": "dgrag",  # else names within the file are drawn by chance
 }
+UNSAID = dict.fromkeys(("Date", "Creator"))  # they differ from one making to the next
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +71,7 @@ class Panel:
     series: Mapping[str, Mapping[Any, Value]]  # label -> position (a name or a number) -> value
     share: bool = False  # values are fractions, shown per cent
     marks: Mapping[str, float] = field(default_factory=dict)  # lines to compare with: label -> value
-    scale: str = ""  # panels of bars with one scale reach equally far, so that lengths can be compared
+    scale: str = ""  # panels of bars, or of lines, with one scale reach equally far, so that they can be compared
 
 
 def colour(label: str, number: int) -> str:
@@ -71,13 +81,13 @@ def colour(label: str, number: int) -> str:
 
 @contextmanager
 def _canvas(height: float, *, rows: int = 1, columns: int = 1, **shared: Any) -> Iterator[tuple[Canvas, list[Axes], BytesIO]]:
-    """Yield a canvas, its axes and where the PNG will be after the block."""
-    png = BytesIO()
+    """Yield a canvas, its axes and where the SVG will be after the block."""
+    svg = BytesIO()
     with matplotlib.rc_context(STYLE):
         canvas = Canvas(figsize=(WIDTH, height), layout="constrained")
         axes = canvas.subplots(rows, columns, squeeze=False, **shared)
-        yield canvas, list(axes.flat), png
-        canvas.savefig(png, format="png", dpi=DPI, facecolor="white", metadata={"Software": None})
+        yield canvas, list(axes.flat), svg
+        canvas.savefig(svg, format="svg", facecolor="white", metadata=UNSAID)
 
 
 def mean(value: Value) -> float:
@@ -102,7 +112,7 @@ def bars(panels: Sequence[Panel]) -> bytes:
     """Horizontal bars, one panel under the other; a panel has one series, whose positions are the bars' names."""
     ends = {scale: max(map(_end, (panel for panel in panels if panel.scale == scale))) for scale in {panel.scale for panel in panels}}
     heights = [0.9 + 0.36 * len(next(iter(panel.series.values()))) for panel in panels]
-    with _canvas(sum(heights), rows=len(panels), gridspec_kw={"height_ratios": heights}) as (_, axes, png):
+    with _canvas(sum(heights), rows=len(panels), gridspec_kw={"height_ratios": heights}) as (_, axes, svg):
         for panel, axis in zip(panels, axes, strict=True):
             (bars_of,) = panel.series.values()
             labels, values = list(bars_of), list(bars_of.values())
@@ -117,7 +127,7 @@ def bars(panels: Sequence[Panel]) -> bytes:
             axis.invert_yaxis()
             axis.tick_params(axis="y", length=0)
             _dress(axis, panel, values_on="x")
-    return png.getvalue()
+    return svg.getvalue()
 
 
 def _end(panel: Panel) -> float:
@@ -131,10 +141,14 @@ def _per_cent(value: float, _: int | None) -> str:
     return f"{value * 100:.4g} %"
 
 
+def _number(value: float, _: int | None) -> str:
+    return f"{value:,.6g}"
+
+
 def stacked(panel: Panel) -> bytes:
     """Horizontal bars made of parts: each series is a part, its positions are the bars' names."""
     labels = list(dict.fromkeys(label for part in panel.series.values() for label in part))
-    with _canvas(1.5 + 0.45 * len(labels) + 0.12 * len(panel.series)) as (canvas, (axis,), png):
+    with _canvas(1.5 + 0.45 * len(labels) + 0.12 * len(panel.series)) as (canvas, (axis,), svg):
         left = dict.fromkeys(labels, 0.0)
         for number, (name, part) in enumerate(panel.series.items()):
             widths = [mean(part.get(label, 0.0)) for label in labels]
@@ -153,36 +167,69 @@ def stacked(panel: Panel) -> bytes:
         axis.invert_yaxis()
         axis.tick_params(axis="y", length=0)
         _dress(axis, panel, values_on="x")
-        canvas.legend(loc="outside lower center", ncols=min(4, len(panel.series)), fontsize=10)
-    return png.getvalue()
+        canvas.legend(loc="outside lower center", ncols=_columns(panel.series), fontsize=10)
+    return svg.getvalue()
 
 
 def lines(panels: Sequence[Panel], along: str) -> bytes:
-    """Lines with error bars over a common axis of numbers, two panels in a row."""
+    """Lines with error bars over a common axis of numbers, two panels in a row. What is no share of something begins at 0."""
     columns = min(2, len(panels))
     rows = -(-len(panels) // columns)
-    with _canvas(0.6 + 2.6 * rows, rows=rows, columns=columns) as (canvas, axes, png):
+    with _canvas(0.8 + 2.3 * rows, rows=rows, columns=columns, sharey=bool(panels[0].scale)) as (canvas, axes, svg):
         for panel, axis in zip(panels, axes, strict=False):
-            ticks = sorted({position for points in panel.series.values() for position in points})
-            for number, (label, points) in enumerate(panel.series.items()):
-                values = list(points.values())
-                look: dict[str, Any] = {
-                    "marker": MARKERS[number % len(MARKERS)],
-                    "color": colour(label, number),
-                    "capsize": 3,
-                    "label": label,
-                }
-                dodged = [position + (number - (len(panel.series) - 1) / 2) * DODGE * (ticks[-1] - ticks[0]) for position in points]
-                axis.errorbar(dodged, [mean(value) for value in values], yerr=_reach(values), **look)
-            axis.set_xticks(ticks)
-            axis.set_xlabel(along)
+            _draw_lines(axis, panel, _ticks(panel, panels))
             _dress(axis, panel, values_on="y")
+            if not panel.share:
+                axis.set_ylim(bottom=0)
         for axis in axes[len(panels) :]:
             axis.set_visible(False)
+        canvas.supxlabel(along, fontsize=11)
         if len(panels[0].series) > 1:
             handles, labels = axes[0].get_legend_handles_labels()
-            canvas.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=10)
-    return png.getvalue()
+            canvas.legend(handles, labels, loc="outside upper center", ncols=_columns(labels), fontsize=10)
+    return svg.getvalue()
+
+
+def _ticks(panel: Panel, panels: Sequence[Panel]) -> list[float]:
+    """A panel's positions; or those of the panel with most of them, where these are among them."""
+    own, *others = (sorted({position for points in one.series.values() for position in points}) for one in (panel, *panels))
+    most = max(others, key=len)
+    return most if set(own) <= set(most) else own
+
+
+def _draw_lines(axis: Axes, panel: Panel, ticks: Sequence[float]) -> None:
+    first, last = ticks[0], ticks[-1]
+    doubles = is_geometric(ticks)
+    if doubles:
+        axis.set_xscale("log")
+    for number, (label, points) in enumerate(panel.series.items()):
+        positions = sorted(points)
+        values = [points[position] for position in positions]
+        look: dict[str, Any] = {"marker": MARKERS[number % len(MARKERS)], "color": colour(label, number), "label": label}
+        if any(isinstance(value, Estimate) for value in values):
+            aside = (number - (len(panel.series) - 1) / 2) * DODGE
+            places = [one * (last / first) ** aside if doubles else one + aside * (last - first) for one in positions]
+            axis.errorbar(places, [mean(value) for value in values], yerr=_reach(values), elinewidth=1.2, **look)
+        else:
+            axis.plot(positions, [mean(value) for value in values], **look)
+    shown = ticks[::-1][:: ceil(len(ticks) / MOST_TICKS)]  # the last one always
+    axis.set_xticks(shown, [_number(one, None) for one in shown])
+    axis.minorticks_off()
+
+
+def is_geometric(positions: Sequence[float]) -> bool:
+    """Whether each position is the one before by the same factor, so that they stand equally far apart on a logarithmic axis.
+
+    >>> is_geometric([10, 20, 40]), is_geometric([1, 2, 3]), is_geometric([0.0, 0.2, 0.4])
+    (True, False, False)
+    """
+    factors = {later / before for before, later in pairwise(positions) if before}
+    return len(positions) > 2 and positions[0] > 0 and len(factors) == 1
+
+
+def _columns(labels: Collection[str]) -> int:
+    """How many labels of a legend stand in one line."""
+    return max(1, min(5, LEGEND_CHARS // (max(map(len, labels)) + HANDLE_CHARS)))
 
 
 def dots(panels: Sequence[Panel], hollow: str = "") -> bytes:
@@ -190,7 +237,7 @@ def dots(panels: Sequence[Panel], hollow: str = "") -> bytes:
     sizes = [
         0.9 + (0.3 + 0.09 * len(panel.series)) * len({place for points in panel.series.values() for place in points}) for panel in panels
     ]
-    with _canvas(sum(sizes) + 0.5, rows=len(panels), gridspec_kw={"height_ratios": sizes}) as (canvas, axes, png):
+    with _canvas(sum(sizes) + 0.5, rows=len(panels), gridspec_kw={"height_ratios": sizes}) as (canvas, axes, svg):
         for panel, axis in zip(panels, axes, strict=True):
             places = list(dict.fromkeys(place for points in panel.series.values() for place in points))
             own = [label for label in panel.series if not (hollow and label.endswith(hollow))]
@@ -211,13 +258,13 @@ def dots(panels: Sequence[Panel], hollow: str = "") -> bytes:
             _dress(axis, panel, values_on="x")
         named = zip(*axes[0].get_legend_handles_labels(), strict=True)
         handles, labels = zip(*((handle, label) for handle, label in named if label in own), strict=True)
-        canvas.legend(handles, labels, loc="outside lower center", ncols=4, fontsize=10)
-    return png.getvalue()
+        canvas.legend(handles, labels, loc="outside lower center", ncols=_columns(labels), fontsize=10)
+    return svg.getvalue()
 
 
 def front(points: Mapping[str, tuple[Estimate, Estimate]], *, across: str, up: str) -> bytes:
     """Quality (second, a share) over price (first), each point named; the line joins those that no other beats on both."""
-    with _canvas(4.6) as (canvas, (axis,), png):
+    with _canvas(4.6) as (canvas, (axis,), svg):
         best = undominated({label: (x.mean, y.mean) for label, (x, y) in points.items()})
         axis.plot(
             [points[label][0].mean for label in best], [points[label][1].mean for label in best], color=MUTED, linestyle="--", zorder=1
@@ -233,9 +280,11 @@ def front(points: Mapping[str, tuple[Estimate, Estimate]], *, across: str, up: s
             axis.errorbar([x.mean], [y.mean], xerr=_reach([x]), yerr=_reach([y]), elinewidth=1, **look)
         canvas.legend(loc="outside right center", fontsize=10)
         axis.set_xlabel(f"{across}   (← cheaper)")
+        axis.locator_params(axis="x", nbins=MOST_TICKS)
+        axis.xaxis.set_major_formatter(FuncFormatter(_number))
         axis.grid(visible=True)
         _dress(axis, Panel("", up, {}, share=True), values_on="y")
-    return png.getvalue()
+    return svg.getvalue()
 
 
 def undominated(points: Mapping[str, tuple[float, float]]) -> list[str]:
@@ -253,7 +302,7 @@ def undominated(points: Mapping[str, tuple[float, float]]) -> list[str]:
 
 def curve(lines_of: Mapping[str, Sequence[tuple[float, float]]], *, across: str, up: str) -> bytes:
     """Curves of shares over shares, as a ROC has them; the broken line is chance."""
-    with _canvas(4.6) as (canvas, (axis,), png):
+    with _canvas(4.6) as (canvas, (axis,), svg):
         axis.plot([0, 1], [0, 1], color=GRID, linestyle="--")
         for number, (label, points) in enumerate(lines_of.items()):
             axis.plot(*zip(*points, strict=True), color=colour(label, number), label=label)
@@ -262,7 +311,7 @@ def curve(lines_of: Mapping[str, Sequence[tuple[float, float]]], *, across: str,
         axis.xaxis.set_major_formatter(FuncFormatter(_per_cent))
         axis.grid(visible=True)
         _dress(axis, Panel("", up, {}, share=True), values_on="y")
-    return png.getvalue()
+    return svg.getvalue()
 
 
 def _dress(axis: Axes, panel: Panel, *, values_on: Literal["x", "y"]) -> None:

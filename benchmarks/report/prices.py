@@ -69,22 +69,23 @@ def _escalated(rows: list[Row], split: str, paper: Row) -> Figure:
 
 def costs(result: Row, reference: Row) -> Section:
     """Time, tokens, calls and bytes of a question."""
-    rows = [row for row in result["systems"] if row["scenario"] != "all" and "seconds" in row["metrics"]]
+    rows = [row for row in result["systems"] if row["scenario"] != "all" and COSTS.keys() & row["metrics"].keys()]
     tables = [_costs([row for row in rows if row["split"] == split], split) for split in names(rows, "split")]
     tables += [_tokens(result, reference["paper"])] if result["tokens"] else []
-    figures = tuple(_seconds([row for row in rows if row["split"] == split], split) for split in names(rows, "split"))
+    timed = [row for row in rows if "seconds" in row["metrics"]]
+    figures = tuple(_seconds([row for row in timed if row["split"] == split], split) for split in names(timed, "split"))
     return Section("Time and tokens of a question (DGRAG Fig. 8, §IV-D)", "", figures, tuple(tables))
 
 
 def _costs(rows: list[Row], split: str) -> Table:
-    cells = [(SCENARIOS[row["scenario"]], row["system"], *(estimate(row["metrics"].get(name)) for name in COSTS)) for row in rows]
+    known = [name for name in COSTS if any(name in row["metrics"] for row in rows)]
+    cells = [(SCENARIOS[row["scenario"]], row["system"], *(estimate(row["metrics"].get(name)) for name in known)) for row in rows]
     note = (
         "Means for one question, of those that all systems were asked at the same edge. "
         "All that the centralised system's model reads counts as the cloud's."
     )
-    return Table(
-        f"costs-{split}", f"Cost of a question, split {split}", (Column("asked"), Column("system"), *COSTS.values()), tuple(cells), note
-    )
+    columns = (Column("asked"), Column("system"), *(COSTS[name] for name in known))
+    return Table(f"costs-{split}", f"Cost of a question, split {split}", columns, tuple(cells), note)
 
 
 def _seconds(rows: list[Row], split: str) -> Figure:
@@ -217,8 +218,8 @@ def quality_over_price(result: Row) -> Section:
             if price and recall:
                 points[str(row["system"])] = (price, recall)
         if len(points) > 1:
-            png = plots.front(points, across="cloud tokens in, a question", up="ROUGE-L recall")
+            svg = plots.front(points, across="cloud tokens in, a question", up="ROUGE-L recall")
             known = sizes(recall for _, recall in points.values())
             caption = f"Split {split}, asked: {SCENARIOS[scenario]}, {known}. The dashed line joins those that no other beats on both."
-            figures.append(Figure(f"front-{split}", caption, png))
+            figures.append(Figure(f"front-{split}", caption, svg))
     return Section("Quality against cloud tokens: what the gate buys", "", tuple(figures))

@@ -39,24 +39,25 @@ LIMIT_OF_DOTS = 8  # systems that one plot can tell apart
 def routing(result: Row) -> Section:
     """How often summary matching leads to the right edge, by m and by the size of subgraphs."""
     rows = result["routing"]
+    timed = any("ms" in row for row in rows)
     columns = (
         Column("split"),
         Column("entities a subgraph"),
         Column("m"),
         Column("matched"),
         *(Column(title, "%") for title in RATES.values()),
-        Column("time", "ms"),
+        *((Column("time", "ms"),) if timed else ()),
     )
+    shown = (*RATES, "ms") if timed else tuple(RATES)
     cells = tuple(
-        (row["split"], row["subgraph_entities"], row["m"], WAYS[bool(row.get("plain"))], *(estimate(row[name]) for name in (*RATES, "ms")))
+        (row["split"], row["subgraph_entities"], row["m"], WAYS[bool(row.get("plain"))], *(estimate(row[name]) for name in shown))
         for row in rows
     )
     note = (
         "Hit: one of the m best summaries is of the right edge. Any mismatch: one of them is not, so it grows with m by its definition. "
         "Neither way has a threshold. As the cloud does it, only edges that lead by cosine and words match (at m = 1 the first of them), "
         "and one edge has at most so many of the m; by cosine alone, as the paper's, there is neither. "
-        "Time is that of one call over loopback, with the question's embedding."
-    )
+    ) + ("Time is that of one call over loopback, with the question's embedding." if timed else "")
     tables = (Table("routing", "Summary matching", columns, cells, note),) if rows else ()
     figures = tuple(_routing(result, split) for split in names(rows, "split"))
     text = "The paper draws its curves without numbers; it chose 40 entities a subgraph." if rows else ""
@@ -78,8 +79,8 @@ def _routing(result: Row, split: str) -> Figure:
         row["subgraph_entities"]: row["ratio"] for row in result["storage"] if row["split"] == split and "subgraph_entities" in row
     }
     if by_size:
-        times: dict[float, plots.Value] = {row[along]: Estimate(**row["ms"]) for row in rows}
-        panels.append(plots.Panel("time of one matching, whatever m", "ms", {"time": times}))
+        times: dict[float, plots.Value] = {row[along]: Estimate(**row["ms"]) for row in rows if "ms" in row}
+        panels += [plots.Panel("time of one matching, whatever m", "ms", {"time": times})] if times else []
     if by_size and ratios:
         panels.append(plots.Panel("cloud storage", "times below centralised", {"ratio": ratios}))
     caption = f"Summary matching, split {split}, with 95 % intervals ({sizes(estimate(row['hit']) for row in rows)})."

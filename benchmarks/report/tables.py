@@ -38,11 +38,11 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A plot as PNG. ``name`` is its file's stem."""
+    """A plot as SVG. ``name`` is its file's stem."""
 
     name: str
     caption: str
-    png: bytes
+    svg: bytes
 
 
 @dataclass(frozen=True, slots=True)

@@ -87,8 +87,8 @@ def _calibrated(found: Row) -> tuple[Figure | None, Table]:
         f"Each score alone, at every threshold{split}; n: questions within + out of domain that have the score, "
         "for a later step of the gate only those that the earlier ones have let pass."
     )
-    png = plots.curve(points, across="sent to the cloud, within domain", up="sent to the cloud, out of domain")
-    return Figure(f"calibration{suffix}", caption, png), table
+    svg = plots.curve(points, across="sent to the cloud, within domain", up="sent to the cloud, out of domain")
+    return Figure(f"calibration{suffix}", caption, svg), table
 
 
 def skipped(result: Row) -> Section:

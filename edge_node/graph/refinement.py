@@ -19,7 +19,7 @@ from edge_node.records import Cost, Progress
 from edge_node.settings import GraphSettings
 
 log = logging.getLogger("dgrag.edge.refine")
-IN_ONE_GO = 8  # texts of each call at once: a new document must not wait longer (performance goal F4)
+IN_ONE_GO = 8  # texts of each call at once: a new document must not wait longer
 
 
 class SummaryRefiner:

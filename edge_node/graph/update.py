@@ -36,7 +36,7 @@ SUMMARISED_BY = "summarised_by"  # key in meta
 
 @dataclass(frozen=True, slots=True)
 class SummaryForm:
-    """Who writes summaries; a model's is written again when this share of its facts is different (performance goal F4)."""
+    """Who writes summaries; a model's is written again when this share of its facts is different."""
 
     by_model: bool
     staleness: float

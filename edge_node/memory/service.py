@@ -33,7 +33,7 @@ from shared.vectors import Ints, from_ints, to_ints
 
 TOGETHER = 64  # chunks of whose facts memories are made in one turn, and four times as many memories whose vectors are made again
 KINDS = get_args(Kind)
-CALLS = 4  # of the model in one turn: a new document must not wait longer (performance goal F4)
+CALLS = 4  # of the model in one turn: a new document must not wait longer
 
 
 class MemoryMaker:

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from edge_node.settings import EdgeSettings
 
 log = logging.getLogger("dgrag.edge.tree")
-AT_ONCE = 8  # texts in one go: a new document must not wait longer (performance goal F4)
+AT_ONCE = 8  # texts in one go: a new document must not wait longer
 PROMPT_CHARS = 12_000  # of a segment's members together
 MOST_BELOW = 16  # passages that a node's text is cited from
 

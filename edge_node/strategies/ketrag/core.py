@@ -22,7 +22,7 @@ from edge_node.strategies.ketrag.knn import tie_of
 from shared.records import Chunk
 
 log = logging.getLogger("dgrag.edge.core")
-IN_ONE_GO = 8  # chunks of each call at once: a new document must not wait longer (performance goal F4)
+IN_ONE_GO = 8  # chunks of each call at once: a new document must not wait longer
 
 ALPHA = 0.15  # of a teleport; the paper does not say, this is PageRank's own
 TOLERANCE = 1e-9

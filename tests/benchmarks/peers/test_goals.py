@@ -18,49 +18,49 @@ def found(rows, goal):
 
 def test_indexing_is_judged_for_a_hundred_thousand_tokens_and_against_lightrag():
     rows = [index("dgrag", 200_000, 0.8), index("lightrag", 200_000, 16.0)]
-    assert found(rows, "F1") == [(0.4, True), (0.05, True)]
+    assert found(rows, "indexing") == [(0.4, True), (0.05, True)]
 
 
 def test_growth_is_of_a_doubling():
-    assert found([index("dgrag", 400_000, 2.5), index("dgrag", 200_000, 1.0)], "F2") == [(2.5, False)]
-    assert found([index("dgrag", 100_000, 1.0), index("dgrag", 400_000, 4.0)], "F2") == [(2.0, True)]
+    assert found([index("dgrag", 400_000, 2.5), index("dgrag", 200_000, 1.0)], "growth") == [(2.5, False)]
+    assert found([index("dgrag", 100_000, 1.0), index("dgrag", 400_000, 4.0)], "growth") == [(2.0, True)]
 
 
 def test_gleaning_is_extraction_and_summaries_come_on_top():
     rows = [index("dgrag", 1000, 1.0, {"extract": 1500, "glean": 400, "report": 700})]
-    assert found(rows, "F5") == [(1.9, True), (2.6, False)]
+    assert found(rows, "tokens") == [(1.9, True), (2.6, False)]
 
 
 def test_one_more_document_has_its_calls_and_its_time_judged_with_what_follows_by_itself():
     rows = [use("dgrag", 1000, 0.02, {"extract": 3, "report": 9}), use("lightrag", 1000, 0.195)]
-    assert found(rows, "F3") == [(25.0, True), (0.125, False)]
-    assert found(rows, "F4") == [(9, False)]
+    assert found(rows, "one more document") == [(25.0, True), (0.125, False)]
+    assert found(rows, "calls") == [(9, False)]
 
 
 def test_summaries_that_come_afterwards_count_as_indexing():
     rows = [index("dgrag", 100_000, 0.4, later=0.2), index("lightrag", 100_000, 11.0, later=1.0)]
-    assert found(rows, "F1") == [(0.6, False), (0.05, True)]
+    assert found(rows, "indexing") == [(0.6, False), (0.05, True)]
 
 
 def test_one_more_document_is_compared_between_the_smallest_and_the_largest_index():
     rows = [use("dgrag", size, add) for size, add in ((200_000, 0.035), (100_000, 0.015), (400_000, 0.045))]
-    assert found(rows, "F2") == [(2.5, False)]
+    assert found(rows, "growth") == [(2.5, False)]
 
 
 def test_retrieval_is_judged_in_milliseconds_and_against_lightrag():
     rows = [use("dgrag", 1000, 0.1), use("lightrag", 1000, 0.1, p50=80.0, p95=100.0)]
-    assert found(rows, "F6") == [(2.0, True), (7.0, False), (0.025, True), (0.07, False)]
+    assert found(rows, "retrieval") == [(2.0, True), (7.0, False), (0.025, True), (0.07, False)]
 
 
 def test_an_index_smaller_than_the_goals_can_miss_it_and_not_meet_it():
-    """30 ms are for 10,000 entities: 25 ms at 9,999 say nothing, 35 ms are too many; growth (F2) has no such scale."""
+    """30 ms are for 10,000 entities: 25 ms at 9,999 say nothing, 35 ms are too many; growth has no such scale."""
     rows = [use("dgrag", 1000, 0.02, entities=9999), use("dgrag", 2000, 0.021, entities=10_000), use("dgrag", 3000, 0.03, entities=50)]
-    assert [(row["measured"], row["met"], row["below_scale"]) for row in goal_rows(rows) if row["goal"] == "F3"] == [
+    assert [(row["measured"], row["met"], row["below_scale"]) for row in goal_rows(rows) if row["goal"] == "one more document"] == [
         (25.0, False, True),
         (26.0, True, False),
         (35.0, False, True),
     ]
-    assert not any(row["below_scale"] for row in goal_rows(rows) if row["goal"] == "F2")
+    assert not any(row["below_scale"] for row in goal_rows(rows) if row["goal"] == "growth")
 
 
 def test_our_edge_with_its_own_spacy_is_judged_by_what_it_costs_itself():
@@ -70,13 +70,13 @@ def test_our_edge_with_its_own_spacy_is_judged_by_what_it_costs_itself():
     assert {row["system"] for row in rows} == {"dgrag-spacy"}
     assert all(row["what"].endswith(", entities found by itself") for row in rows)
     assert [(row["goal"], row["measured"], row["met"]) for row in rows] == [
-        ("F1", 0.9, False),
-        ("F1", 1.08, False),
-        ("F1", 0.09, False),
-        ("F2", 2.4, True),
-        ("F3", 25.0, True),
+        ("indexing", 0.9, False),
+        ("indexing", 1.08, False),
+        ("indexing", 0.09, False),
+        ("growth", 2.4, True),
+        ("one more document", 25.0, True),
     ]
 
 
 def test_without_a_peer_there_is_no_ratio_to_it():
-    assert len(found([index("dgrag", 1000, 0.001)], "F1")) == 1
+    assert len(found([index("dgrag", 1000, 0.001)], "indexing")) == 1

@@ -81,7 +81,7 @@ def test_our_edge_is_driven_through_cost_and_quality_and_never_twice(data, tmp_p
     assert use["context_chars"] > 100
     assert quality["quality"][0]["coverage"] == quality["quality"][0]["gold_recall"] == 1.0
     assert quality["calls"] == {}  # the product's default asks no model while it indexes
-    assert {row["goal"] for row in rows[3:]} == {"F1", "F3", "F4", "F5", "F6"}
+    assert {row["goal"] for row in rows[3:]} == {"indexing", "one more document", "calls", "tokens", "retrieval"}
     assert told[-1] == ("peers", 3, 3)
     monkeypatch.setattr(run, "model_server", None)  # a second run needs none
     assert peers(config, data, tmp_path)[:3] == rows[:3]

@@ -165,7 +165,7 @@ def journal():
             {
                 "system": "dgrag",
                 "step": "goal",
-                "goal": "F1",
+                "goal": "indexing",
                 "what": "CPU s to index 100k tokens",
                 "most": 0.5,
                 "measured": 0.44,

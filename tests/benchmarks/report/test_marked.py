@@ -3,10 +3,15 @@ from pathlib import Path
 
 import pytest
 
+from benchmarks.__main__ import tables
 from benchmarks.errors import BenchmarkError
-from benchmarks.report.marked import filled, remade
+from benchmarks.report.marked import drawn, filled, remade
+from benchmarks.report.papers import HEADLINES
 
 ROOT = Path(__file__).parents[3]
+PLOTS = ROOT / "docs" / "plots"
+MOST_BYTES = 60_000
+PLOT = "<!-- drawn of benchmarks/results/subgraphs.json benchmarks/results/paper.json: {} -->"
 STORAGE = "<!-- made of {}: storage -->\n| by | hand |\n<!-- until here -->\n"
 
 
@@ -14,6 +19,31 @@ def test_no_figure_in_a_marked_table_of_the_results_is_written_by_hand():
     text = (ROOT / "docs" / "results.md").read_text()
     assert text.count("<!-- made of ") > 5
     assert remade(text, ROOT) == text
+
+
+def test_each_headline_plot_stands_in_the_results_and_is_what_they_draw():
+    text = (ROOT / "docs" / "results.md").read_text()
+    made = drawn(text, ROOT)
+    assert made.keys() == HEADLINES.keys() == {path.stem for path in PLOTS.iterdir()}
+    assert [name for name, svg in made.items() if svg != (PLOTS / f"{name}.svg").read_bytes()] == []  # else `python -m benchmarks tables`
+    assert [name for name in made if f"](plots/{name}.svg)" not in text] == []
+    assert [name for name, svg in made.items() if len(svg) > MOST_BYTES] == []
+
+
+def test_a_plot_of_several_results_is_drawn_of_those_of_them_that_are_newer(tmp_path, result):
+    assert f"drawn of benchmarks/results/subgraphs.json {tmp_path}/paper.json: two" in filled(PLOT.format("two"), tmp_path)
+
+
+def test_the_command_writes_the_plots_beside_the_text(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(f"<!-- drawn of {ROOT}/benchmarks/results/levels.json: graphrag-levels -->")
+    tables(tmp_path, page)
+    assert (tmp_path / "plots" / "graphrag-levels.svg").read_bytes() == (PLOTS / "graphrag-levels.svg").read_bytes()
+
+
+def test_a_plot_that_nobody_draws_is_said():
+    with pytest.raises(BenchmarkError, match="there is no plot 'two'"):
+        drawn(PLOT.format("two"), ROOT)
 
 
 @pytest.fixture

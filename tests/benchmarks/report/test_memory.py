@@ -47,7 +47,7 @@ def test_every_threshold_and_extreme_has_a_row_and_two_plots(told):
     assert {row[2] for row in table.rows} == {*memory.CURVES.values(), *memory.EXTREMES.values()}
     assert {row[1] for row in table.rows} == {"fdrag-slow"}
     assert [figure.name for figure in section.figures] == ["thresholds-hotpotqa-fdrag-slow", "pareto-hotpotqa-fdrag-slow"]
-    assert all(figure.png.startswith(b"\x89PNG") for figure in section.figures)
+    assert all(figure.svg.startswith(b"<?xml") for figure in section.figures)
 
 
 def test_where_no_model_answered_nothing_is_said_of_one(told):

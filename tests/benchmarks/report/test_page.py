@@ -10,7 +10,7 @@ RUN = {"name": "tiny", "seed": 7}
 
 
 def test_all_text_is_escaped():
-    chapter = Chapter({**RUN, "commit": "<script>"}, (Section("<i>", "<u>", (Figure("f", '"caption"', b"png"),), (TABLE,)),))
+    chapter = Chapter({**RUN, "commit": "<script>"}, (Section("<i>", "<u>", (Figure("f", '"caption"', b"svg"),), (TABLE,)),))
     html = page([chapter], TEMPLATE)
     for raw in ("<script>", "<i>", "<u>", "<b>", "<note>", '""'):
         assert raw not in html
@@ -19,7 +19,7 @@ def test_all_text_is_escaped():
 
 def test_a_figure_is_inside_the_page():
     html = page([Chapter(RUN, (Section("S", "", (Figure("f", "c", b"abc"),)),))], TEMPLATE)
-    assert "data:image/png;base64,YWJj" in html
+    assert "data:image/svg+xml;base64,YWJj" in html
     assert "http" not in html
 
 

@@ -1,15 +1,14 @@
-from io import BytesIO
+from xml.etree import ElementTree
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from PIL import Image
 
 from benchmarks.report import plots
 from deploy.evaluation.intervals import Estimate
 
 HALF = Estimate(0.5, 0.4, 0.6, 20)
-PNG = b"\x89PNG\r\n"
+POINTS = 72  # an inch
 
 
 def drawn():
@@ -32,14 +31,20 @@ def drawn():
 
 @pytest.mark.parametrize("draw", [pytest.param(draw, id=name) for name, draw in drawn()])
 def test_each_shape_is_a_picture_as_wide_as_the_page(draw):
-    png = draw()
-    assert png.startswith(PNG)
-    assert Image.open(BytesIO(png)).width == round(plots.WIDTH * plots.DPI)
+    picture = ElementTree.fromstring(draw())
+    assert picture.get("width") == f"{plots.WIDTH * POINTS:.1f}pt"
 
 
-def test_equal_data_make_equal_pictures():
+def test_equal_data_make_equal_pictures_in_which_letters_stay_text():
     (_, draw), *_ = drawn()
     assert draw() == draw()
+    assert b">dgrag</text>" in draw()
+
+
+def test_a_line_goes_from_left_to_right_whatever_came_first():
+    points = {40: 0.5, 10: 0.2, 20: 0.3}
+    sorted_ones = dict(sorted(points.items()))
+    assert plots.lines([plots.Panel("", "", {"": points})], "size") == plots.lines([plots.Panel("", "", {"": sorted_ones})], "size")
 
 
 def test_systems_and_others_never_share_a_colour():
