@@ -222,6 +222,18 @@ class Retriever(Protocol):
         """The passages that may answer, within a token budget; as if the ``withheld`` documents were not there."""
 
 
+@dataclass(frozen=True, slots=True)
+class Without:
+    """A Retriever that never sees the hidden documents."""
+
+    retriever: Retriever
+    hidden: frozenset[str]
+
+    async def retrieve(self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[str] = NOTHING_WITHHELD) -> Retrieval:
+        """As the port says."""
+        return await self.retriever.retrieve(question, budget_tokens=budget_tokens, top_k=top_k, withheld=withheld | self.hidden)
+
+
 class CachedGenerator(Protocol):
     """A ``Generator`` of the write path: what it has answered before is kept, so that nothing is paid for twice."""
 

@@ -27,6 +27,7 @@ MAX_EVIDENCE = 64
 MAX_POINT_CHARS = 800  # of a sentence that somebody wrote about a passage
 MAX_MORE_CHUNKS = 8
 MAX_MEMORIES_ASKED = 8
+MAX_TITLES_ASKED = 8
 MAX_POLLED = 64  # requests in one answer to a poll
 MAX_EVIDENCE_CHARS = 16_000
 MAX_NAME_CHARS = 512  # of a document: a path below a folder, so that a file name's 255 bytes are too few
@@ -210,6 +211,10 @@ class EvidenceRequest(Wire):
     max_bytes: Annotated[int, Field(ge=1_000, le=250_000)] = 250_000  # of the reply
     memories: Annotated[list[Annotated[str, PLAIN]], Field(max_length=MAX_MEMORIES_ASKED)] = []  # told ones, whose passages may answer
     memories_only: bool = False  # those passages, and nothing else
+    titles: Annotated[  # marks in base64: other sites' passages name these documents of it. For edges that read it, as what follows
+        str, Field(max_length=4 * MAX_TITLES_ASKED, pattern=r"^([A-Za-z0-9+/]{4})*$", exclude_if=lambda marks: not marks)
+    ] = ""
+    titles_only: Annotated[bool, Field(exclude_if=lambda only: not only)] = False  # passages about these, and nothing else
     traceparent: Annotated[str, Field(pattern=rf"^({FORM})?$", exclude_if=lambda sent: not sent)] = ""  # for edges that read it
 
 

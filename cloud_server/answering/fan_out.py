@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from base64 import b64encode
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -41,6 +42,8 @@ class FanOutRequest:
     max_bytes: int = 250_000  # of the reply: the most that the wire allows
     memories: Mapping[EdgeId, Sequence[str]] = field(default_factory=dict)  # that edges told of: their passages may answer
     memories_only: bool = False  # and nothing else is wanted
+    titles: Mapping[EdgeId, bytes] = field(default_factory=dict)  # marks, of documents of an edge that passages of others name
+    titles_only: Collection[EdgeId] = ()  # edges of which nothing else is wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,6 +238,8 @@ class FanOut:
             max_bytes=wanted.max_bytes,
             memories=list(wanted.memories.get(edge, ())),
             memories_only=wanted.memories_only,
+            titles=b64encode(wanted.titles.get(edge, b"")).decode(),
+            titles_only=edge in wanted.titles_only,
             traceparent=correlation.traceparent(),
         )
         asked = _Asked(edge, request, asyncio.get_running_loop().create_future())

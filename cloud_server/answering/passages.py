@@ -1,10 +1,10 @@
-"""Whole passages for somebody else's model: two rounds of asking, where the second goes to whom the first one's passages lead."""
+"""Whole passages for somebody else's model: two rounds of asking, where the second follows what the first one's passages name."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
@@ -13,9 +13,9 @@ from cloud_server.answering.fan_out import FanOutRequest, FanOutResult
 from cloud_server.answering.gathering import CollectedEvidence, EdgeQuery, EvidenceCollector
 from cloud_server.answering.merging import distinct
 from cloud_server.answering.ranking import Pool, ordered, sentences_of, shared_places
-from cloud_server.answering.untold import reading, told, untold
+from cloud_server.answering.untold import Named, Reading, reading, titles_of, told, untold
 from shared.ports import FloatArray, embed_questions
-from shared.records import EdgeId
+from shared.records import EdgeId, EdgeReport
 from shared.telemetry.trace import Trace
 from shared.text.sentences import questions_in
 from shared.wire import MOST_WHOLE
@@ -31,17 +31,20 @@ class _Read:
     order: list[int]  # rows of the pool, best first
     leads: list[str]
     vectors: FloatArray  # (l, d), of the leads
-    reads: list[tuple[str, float]]  # the texts whose names count, and how much
+    reads: list[Reading]  # the texts whose names count
     told: frozenset[str]  # the names that passages are about
 
 
 def unread(question: str, questions: FloatArray) -> _Read:
     """Where nothing has come yet, the question alone leads further; ``questions`` (q, d): its vectors."""
-    return _Read([], [question], questions, [(question, 1.0)], frozenset())
+    return _Read([], [question], questions, [Reading(question, 1.0)], frozenset())
 
 
 class Reader:
-    """Finds passages for a reader. Edges see the question, and nothing of what other edges sent."""
+    """Finds passages for a reader.
+
+    Edges see the question, and nothing of what other edges sent, but for the marks of their own documents' titles that it names.
+    """
 
     def __init__(self, collector: EvidenceCollector) -> None:
         self._collector = collector
@@ -54,18 +57,26 @@ class Reader:
             questions = await embed_questions(collector.embedder, questions_in(sought.question))
             own = [sought.asking] if sought.asking and collector.can_ask(sought.asking) else []
             first = min(FIRST, settings.edges_k) - len(own)
-            asked = [*own, *(await self._nearest(sought, unread(sought.question, questions), but=own, k=first) if first else [])]
+            read = unread(sought.question, questions)
+            asked = [*own, *(await self._nearest(sought, read, await self._named(read), but=own, k=first) if first else [])]
         if not asked:
             return CollectedEvidence((), (), (), "no summary is near enough to the question")
         results = [await collector.ask(asked, wanted, trace, until=until)]
         pool = await self._pool(results[0], questions, trace, budget_tokens=budget_tokens)
         found = await self._read(pool, sought.question, questions, trace)
-        if (room := settings.edges_k - len(asked)) and (further := await self._further(sought, found, asked, room, trace)):
-            results.append(await collector.ask(further, wanted, trace, until=until, earlier=results[0].reports))
+        with trace.step("match"):
+            named = await self._named(found)
+            further = await self._nearest(sought, found, named, but=asked, k=room) if (room := settings.edges_k - len(asked)) else []
+        there = [report.edge for report in results[0].reports if report.status == "answered"]
+        titles = titles_of(untold([(text, names) for text, names in named if text.told], found.told), [*there, *further])
+        again = [edge for edge in there if edge in titles]
+        if asking := [*again, *further]:
+            second = replace(wanted, titles=titles, titles_only=again)
+            results.append(await collector.ask(asking, second, trace, until=until, earlier=results[0].reports))
             asked += further
             pool = pool.and_also(await self._pool(results[1], questions, trace, budget_tokens=budget_tokens))
             found = await self._read(pool, sought.question, questions, trace)
-        reports = tuple(chain.from_iterable(result.reports for result in results))
+        reports = _of_each(chain.from_iterable(result.reports for result in results))
         await collector.note(reports, pool, asked, sought.requester)
         ranked = distinct(pool.passages, pool.vectors, pool.cosines, found.order)
         kept = collector.within(ranked, budget_tokens=budget_tokens)
@@ -90,12 +101,21 @@ class Reader:
             leads = [f"{question} {sentence}" for sentence in leading]
             return _Read(order, leads, await embedder.embed(leads), reading(question, pool, order, leading), told(pool))
 
-    async def _further(self, sought: EdgeQuery, found: _Read, asked: Sequence[EdgeId], room: int, trace: Trace) -> list[EdgeId]:
-        with trace.step("match"):
-            return await self._nearest(sought, found, but=asked, k=room)
+    async def _named(self, read: _Read) -> list[Named]:
+        return list(zip(read.reads, await self._collector.titled([one.text for one in read.reads]), strict=True))
 
-    async def _nearest(self, sought: EdgeQuery, read: _Read, *, but: Sequence[EdgeId], k: int) -> list[EdgeId]:
+    async def _nearest(self, sought: EdgeQuery, read: _Read, named: Sequence[Named], *, but: Sequence[EdgeId], k: int) -> list[EdgeId]:
         """Whom the question leads to, and what was read: the k best others."""
-        named = await self._collector.titled([text for text, _ in read.reads])
-        names = untold(named, [weight for _, weight in read.reads], read.told)
-        return await self._collector.nearest(sought, read.leads, read.vectors, untold=names, but=but, k=k)
+        return await self._collector.nearest(sought, read.leads, read.vectors, untold=untold(named, read.told), but=but, k=k)
+
+
+def _of_each(reports: Iterable[EdgeReport]) -> tuple[EdgeReport, ...]:
+    """One report for each edge, of all that it was asked for; where one of these failed, it says so."""
+    told = dict[EdgeId, EdgeReport]()
+    for one in reports:
+        before = told.setdefault(one.edge, one)
+        if before is not one:
+            failed = before if before.status != "answered" else one
+            sums = {"ms": before.ms + one.ms, "bytes": before.bytes + one.bytes, "evidence": before.evidence + one.evidence}
+            told[one.edge] = replace(failed, **sums)
+    return tuple(told.values())

@@ -33,11 +33,13 @@ class Pool:
     cosines: FloatArray  # (n,), with the question
 
     def and_also(self, other: Pool) -> Pool:
-        """With the passages of ``other`` behind its own."""
+        """With those passages of ``other`` behind its own that it has not."""
+        known = {(one.edge, one.chunk_id) for one in self.passages}
+        new = [row for row, one in enumerate(other.passages) if (one.edge, one.chunk_id) not in known]
         return Pool(
-            [*self.passages, *other.passages],
-            np.concatenate([self.vectors, other.vectors]),
-            np.concatenate([self.cosines, other.cosines]),
+            [*self.passages, *(other.passages[row] for row in new)],
+            np.concatenate([self.vectors, other.vectors[new]]),
+            np.concatenate([self.cosines, other.cosines[new]]),
         )
 
 

@@ -1,24 +1,37 @@
-"""Names that were read and that no passage is about: where there are documents about them, further sites are asked."""
+"""Names that were read and that no passage is about: where there are documents about them, sites are asked, and asked for these."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 
 from cloud_server.answering.ranking import QUALIFIER, Pool
 from cloud_server.routing.matching import Untold
 from shared.records import EdgeId
-from shared.text.marks import plain
+from shared.text.marks import mark_of, packed, plain
+from shared.wire import MAX_TITLES_ASKED
 
 NEXT = 0.7  # what a name in the second passage counts beside one in the first; the question's count as the first's
 BESIDE = 0.5  # what a name counts that is not in the sentence nearest the question
 
 
-def reading(question: str, pool: Pool, order: Sequence[int], leads: Sequence[str]) -> list[tuple[str, float]]:
-    """The texts whose names count, and how much: the question, the sentences that lead further, and the passages that these are of."""
-    weights = [NEXT**place for place in range(len(leads))]
-    texts = [pool.passages[row].text for row in order[: len(leads)]]
-    sentences = list(zip(leads, weights, strict=True))
-    return [(question, 1.0), *sentences, *((text, BESIDE * weight) for text, weight in zip(texts, weights, strict=True))]
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """A text whose names count so much. ``told``: they may be told to a site that has a document about them."""
+
+    text: str
+    weight: float
+    told: bool = True
+
+
+Named = tuple[Reading, Mapping[str, frozenset[EdgeId]]]  # a text, and the edges with a document about each name in it
+
+
+def reading(question: str, pool: Pool, order: Sequence[int], leads: Sequence[str]) -> list[Reading]:
+    """The question, the sentences that lead further, and the passages that these are of. What is not to be quoted tells no other site."""
+    first = [(pool.passages[row], lead, NEXT**place) for place, (row, lead) in enumerate(zip(order, leads, strict=False))]
+    sentences = [Reading(lead, weight, one.quotable) for one, lead, weight in first]
+    return [Reading(question, 1.0), *sentences, *(Reading(one.text, BESIDE * weight, one.quotable) for one, _, weight in first)]
 
 
 def told(pool: Pool) -> frozenset[str]:
@@ -27,16 +40,29 @@ def told(pool: Pool) -> frozenset[str]:
     return frozenset(map(plain, titles))
 
 
-def untold(named: Sequence[Mapping[str, frozenset[EdgeId]]], weights: Sequence[float], known: Collection[str] = ()) -> list[Untold]:
-    """The names that are not ``known``, each with the most that it counts in a text, and the edges with a document about it.
+def untold(named: Iterable[Named], known: Collection[str] = ()) -> list[Untold]:
+    """The names in texts that are not ``known``, each with the most that it counts in one, and the edges with a document about it.
 
     >>> a, b = EdgeId("a"), EdgeId("b")
-    >>> untold([{"oslo": frozenset({a}), "rain": frozenset({b})}, {"oslo": frozenset({a})}], [0.5, 1.0], {"rain"})
-    [Untold(weight=1.0, owners=frozenset({'a'}))]
+    >>> texts = [Reading("Rain in Oslo", 0.5), Reading("Oslo", 1.0)]
+    >>> untold(zip(texts, [{"oslo": frozenset({a}), "rain": frozenset({b})}, {"oslo": frozenset({a})}]), {"rain"})
+    [Untold(name='oslo', weight=1.0, owners=frozenset({'a'}))]
     """
     found = dict[str, Untold]()
-    for names, weight in zip(named, weights, strict=True):
+    for text, names in named:
         for name, owners in names.items():
-            if name not in known and (name not in found or found[name].weight < weight):
-                found[name] = Untold(weight, owners)
+            if name not in known and (name not in found or found[name].weight < text.weight):
+                found[name] = Untold(name, text.weight, owners)
     return list(found.values())
+
+
+def titles_of(names: Iterable[Untold], edges: Iterable[EdgeId]) -> dict[EdgeId, bytes]:
+    """For each edge with documents about some of the names, the marks of those of them that count most.
+
+    >>> a, b = EdgeId("a"), EdgeId("b")
+    >>> titles_of([Untold("oslo", 1.0, frozenset({a}))], [a, b]) == {a: packed([mark_of("oslo")])}
+    True
+    """
+    ranked = sorted(names, key=lambda one: (-one.weight, one.name))
+    wanted = {edge: [mark_of(one.name) for one in ranked if edge in one.owners] for edge in edges}
+    return {edge: packed(marks[:MAX_TITLES_ASKED]) for edge, marks in wanted.items() if marks}

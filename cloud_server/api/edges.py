@@ -127,18 +127,25 @@ async def put_memories(edge: OwnEdge, body: MemoryDelta, cloud: CloudDep) -> Enr
 
 @router.post("/{edge}/poll")
 async def poll(
-    edge: OwnEdge, cloud: CloudDep, request: Request, wait_s: Annotated[float, Query(ge=0, le=60)] = 25.0, traced: bool = False
+    edge: OwnEdge,
+    cloud: CloudDep,
+    request: Request,
+    wait_s: Annotated[float, Query(ge=0, le=60)] = 25.0,
+    traced: bool = False,
+    titled: bool = False,
 ) -> PollReply:
     """Held until a request for this edge comes, one is withdrawn, or the time is over.
 
-    Given up when the caller goes, or it would take the next request. ``traced``: the edge reads the requests' ``traceparent``; those that
-    were made before there was one refuse it.
+    Given up when the caller goes, or it would take the next request. ``traced``: the edge reads the requests' ``traceparent``, ``titled``:
+    their ``titles``; those that were made before there were any refuse them.
     """
     await asyncio.to_thread(cloud.registry.seen, edge)
     held = cloud.mailbox.poll(edge, wait_s=min(wait_s, cloud.settings.max_poll_s))
     requests = await while_connected(request, held)
     if not traced:
         requests = [asked.model_copy(update={"traceparent": ""}) for asked in requests]
+    if not titled:
+        requests = [asked.model_copy(update={"titles": "", "titles_only": False}) for asked in requests]
     return PollReply(requests=requests, withdrawn=cloud.mailbox.withdrawn(edge))
 
 

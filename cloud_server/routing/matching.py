@@ -153,6 +153,7 @@ class WordMatches:
 class Untold:
     """A name that was read and that no passage is about, and the edges that have a document about it."""
 
+    name: str
     weight: float
     owners: frozenset[EdgeId]
 
@@ -187,7 +188,7 @@ def covering(ranked: Sequence[EdgeId], said: Mapping[EdgeId, float], untold: Seq
     ``ranked``: all, by their words ``said``, which decide where no name does.
 
     >>> a, b, c = map(EdgeId, "abc")
-    >>> names = [Untold(1.0, frozenset({b})), Untold(0.7, frozenset({b, c})), Untold(0.3, frozenset({c}))]
+    >>> names = [Untold("oslo", 1.0, frozenset({b})), Untold("rome", 0.7, frozenset({b, c})), Untold("bonn", 0.3, frozenset({c}))]
     >>> covering([a, b, c], {a: 1.5, b: 1.0, c: 1.0}, names)
     ['b', 'c', 'a']
     """

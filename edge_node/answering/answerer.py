@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
+from base64 import b64decode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
@@ -23,7 +24,7 @@ from edge_node.egress.memory_outbox import Tells
 from edge_node.egress.sharing import STAYS, Requester, Served, Sharing
 from edge_node.graph.local_search import lines_within, part_of
 from edge_node.policy.rules import EscalationMode
-from edge_node.records import NOTHING_WITHHELD, Filters, Retrieval, Retriever
+from edge_node.records import NOTHING_WITHHELD, Filters, Retrieval, Retriever, Without
 from edge_node.settings import AnswerSettings
 from shared.errors import CloudError, InputError, ModelError, ModelTimeout, Withheld
 from shared.limits import Deadline
@@ -32,11 +33,12 @@ from shared.records import DENIED, Answer, EdgeReport, Evidence, GateReport, Rou
 from shared.reduce import UNSUPPORTED, ReducedAnswer, left_out, tell
 from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
+from shared.text.marks import unpacked
 from shared.text.no_answer import no_answer
 from shared.text.refusals import is_refusal
 from shared.text.sentences import questions_in
 from shared.text.support import Checking
-from shared.wire import EvidenceRequest
+from shared.wire import MAX_TITLES_ASKED, EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.answer")
 HERE_ONLY = "filters are for the documents of this site, and this would ask other sites, which do not know them"
@@ -44,6 +46,9 @@ HELD = "the request or the sharing policy keeps the question at this site"
 Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
 MASKED = "masked"  # what keeps a passage here that is near to a question only as long as nothing in it is masked
+
+
+OF_A_TITLE = 4  # passages that are found for a title that other sites' passages name
 NOTHING_TOLD = ReducedAnswer("", ())
 
 
@@ -99,18 +104,6 @@ class FindPassages(Protocol):
 
     async def __call__(self, question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
         """Best first, within the budget."""
-
-
-@dataclass(frozen=True, slots=True)
-class Without:
-    """A Retriever that never sees the hidden documents."""
-
-    retriever: Retriever
-    hidden: frozenset[str]
-
-    async def retrieve(self, question: str, *, budget_tokens: int, top_k: int, withheld: frozenset[str] = NOTHING_WITHHELD) -> Retrieval:
-        """As the port says."""
-        return await self.retriever.retrieve(question, budget_tokens=budget_tokens, top_k=top_k, withheld=withheld | self.hidden)
 
 
 class Answerer:
@@ -455,8 +448,22 @@ class Answerer:
         told = await self._told.of(request.memories, withheld) if self._told else []
         if request.memories_only:
             return await asyncio.to_thread(serve, requester, told, trace.steps())
-        near = await self._near(request, trace, await self._search_for_others(trace, withheld))
-        return await asyncio.to_thread(serve, requester, [*told, *near], trace.steps())
+        search = await self._search_for_others(trace, withheld)
+        titled = await self._titled(request, withheld, search) if request.titles else []
+        near = [] if request.titles_only else await self._near(request, trace, search)
+        first = {one.chunk_id for one in titled}
+        rest = [one for one in near if one.chunk_id not in first]
+        return await asyncio.to_thread(serve, requester, [*told, *titled, *rest], trace.steps())
+
+    async def _titled(self, request: EvidenceRequest, withheld: frozenset[str], search: FindPassages) -> list[Evidence]:
+        """⑥ What the documents say whose titles other sites' passages name: the cloud sends the marks that this site told it."""
+        marks = set(unpacked(b64decode(request.titles)))
+        titles = await asyncio.to_thread(self._sharing.titles_marked, marks, withheld)
+        found = dict[str, Evidence]()
+        for title in titles[:MAX_TITLES_ASKED]:
+            about = await search(f"{request.question} {title}", budget_tokens=request.budget_tokens, top_k=OF_A_TITLE)
+            found |= {one.chunk_id: one for one in about.evidence}
+        return list(found.values())
 
     async def _near(self, request: EvidenceRequest, trace: Trace, search: FindPassages) -> list[Evidence]:
         settings = self.settings

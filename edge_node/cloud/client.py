@@ -208,7 +208,7 @@ class CloudClient:
 
     async def poll(self, *, wait_s: float) -> PollReply:
         """Wait for requests, at most ``wait_s`` seconds."""
-        return await self._send(POLLED, "POST", f"/v1/edges/{self.edge}/poll?wait_s={wait_s}&traced=true", None, wait_s + 10.0)
+        return await self._send(POLLED, "POST", f"/v1/edges/{self.edge}/poll?wait_s={wait_s}&traced=true&titled=true", None, wait_s + 10.0)
 
     async def reply(
         self,

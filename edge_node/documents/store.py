@@ -250,6 +250,13 @@ class DocumentStore:
         query = f"SELECT DISTINCT title FROM documents WHERE title != '' AND document_id IN (SELECT value FROM json_each(?)) AND {WHOLE}"
         return [row["title"] for row in self.database.rows(query, (json.dumps(list(identities)),))]
 
+    def titles_but(self, withheld: Collection[str]) -> Sequence[str]:
+        """As ``titles``, of all documents but the withheld ones."""
+        query = (
+            f"SELECT DISTINCT title FROM documents WHERE title != '' AND document_id NOT IN (SELECT value FROM json_each(?)) AND {WHOLE}"
+        )
+        return [row["title"] for row in self.database.rows(query, (json.dumps(list(withheld)),))]
+
     def chunk_states(self) -> dict[str, tuple[int, str]]:
         """The checksum of each chunk, and the title of its document: another one, another text."""
         rows = self.database.stream("SELECT chunk_id, chunks.crc, title FROM chunks JOIN documents USING (document_id)")

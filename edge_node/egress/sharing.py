@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import Counter
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Collection, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from operator import itemgetter
@@ -24,6 +24,7 @@ from edge_node.extraction.syntax import CONCEPT
 from edge_node.extraction.words import STOP_WORDS
 from edge_node.graph.release import SummaryRelease
 from edge_node.graph.store import OBEYS, GraphStore
+from edge_node.graph.titles import titles_marked
 from edge_node.policy.keeping import WithheldCounts, holds
 from edge_node.policy.persons import names_like_persons
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in, words_of
@@ -251,6 +252,10 @@ class Sharing:
             elif not self._is_read(item, policy):
                 kept.append((item, UNREAD))
         return kept
+
+    def titles_marked(self, marks: Collection[int], withheld: Collection[str]) -> list[str]:
+        """As ``graph.titles.titles_marked``, under the policy in force."""
+        return titles_marked(marks, self._documents, withheld, self.redactor_now())
 
     def is_spent(self, requester: Requester) -> bool:
         """Whether the limit of the day leaves this requester nothing, however small: then nothing need be read for it."""

@@ -129,7 +129,7 @@ async def enrol(http, edge, *texts):
 
 async def serve_once(http, edge, *passages, refused=""):
     """Poll once and reply to what comes; returns the request and the reply's response."""
-    polled = (await http.post(f"/v1/edges/{edge}/poll?wait_s=5", auth=signed(http, edge))).json()["requests"]
+    polled = (await http.post(f"/v1/edges/{edge}/poll?wait_s=5&titled=true", auth=signed(http, edge))).json()["requests"]
     for request in polled:
         body = {"evidence": list(passages), "refused": refused}
         response = await http.post(f"/v1/edges/{edge}/replies/{request['request_id']}", json=body, auth=signed(http, edge))

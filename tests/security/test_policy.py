@@ -46,7 +46,8 @@ async def leaks(site, known, rng):
     sync += await site.pushed() if real else site.sync()
     asked = rng.choice(known)
     question, client = f"What of the {asked.word} pump of {asked.spelling}?", rng.choice((None, "yes", "ask", "no"))
-    replies = [await site.reply(question, requester, purpose) for _ in range(policy.replies + 1)]
+    titles = [f"{canary.word} unit" for canary in known] if rng.random() < 0.5 else []
+    replies = [await site.reply(question, requester, purpose, titles) for _ in range(policy.replies + 1)]
     escalated = await site.escalated(question, client) if real else b""
     found = [*wrongly_told(policy, known, sync), *wrongly_given(policy, known, b"".join(replies), requester, purpose)]
     found += [f"quote of {word}" for reply in replies for word in wrongly_quoted(policy, known, reply, requester, purpose)]
@@ -322,3 +323,23 @@ async def test_all_requesters_together_have_a_limit_whatever_names_the_cloud_mak
     site.obey("[daily_all]\nreplies = 3")
     given = [bool(json.loads(await site.reply("What of the zqopen pump?", f"ghost-{n}"))["evidence"]) for n in range(6)]
     assert given == [True] * 3 + [False] * 3
+
+
+async def test_documents_are_given_for_marks_of_their_titles_and_no_other_than_the_policy_lets_go(tmp_path):
+    async with Site.opened(tmp_path) as site:
+        known = [Canary("a.md", ("public",), "zq0w", "Nightingale"), Canary("b.md", ("patients",), "zq1w", "nIghtingale")]
+        for canary in known:
+            await site.add(canary)
+        await site.load()
+        titles = [f"{canary.word} unit" for canary in known]
+
+        async def given(policy, *marked):
+            site.obey(policy)
+            reply = (await site.served("What stopped?", "ward-2", titles=marked, titles_only=True)).reply
+            return {word for word in ("zq0w", "zq1w") if any(word in one.text for one in reply.evidence)}
+
+        open_to_all = '[labels]\npublic = "full"\npatients = "full"\n'
+        assert await given(open_to_all, *titles) == {"zq0w", "zq1w"}
+        assert await given(open_to_all) == await given(open_to_all, "zq7w unit") == set()
+        assert await given('[labels]\npublic = "full"\npatients = "summary"\n', *titles) == {"zq0w"}
+        assert await given(f'[redact]\nnames = ["zq0w"]\n{open_to_all}', titles[0]) == set()

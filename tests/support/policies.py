@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+from base64 import b64encode
 from dataclasses import dataclass
 
 import httpx2
@@ -23,6 +24,7 @@ from shared.models.fake import HashEmbedder, WordTokenizer
 from shared.ports import SystemClock
 from shared.records import Answer
 from shared.telemetry.trace import Trace
+from shared.text.marks import mark_of, packed
 from shared.wire import Enrolled, EvidenceRequest
 from tests.support.cloud_line import told
 from tests.support.settling import Bench
@@ -124,14 +126,14 @@ class Site:
     async def settle(self):
         await self.bench.settle()
 
-    async def served(self, question, requester="", purpose=None):
-        request = EvidenceRequest(
-            request_id="r1", question=question, requester=requester, purpose=purpose, budget_tokens=400, deadline_ms=9000
-        )
-        return await self.answerer.evidence(request)
+    async def served(self, question, requester="", purpose=None, titles=(), **asked):
+        """The reply to a cloud that asks for documents with these ``titles`` besides."""
+        marks = b64encode(packed(map(mark_of, titles))).decode()
+        told = {"question": question, "requester": requester, "purpose": purpose, "titles": marks, **asked}
+        return await self.answerer.evidence(EvidenceRequest(request_id="r1", budget_tokens=400, deadline_ms=9000, **told))
 
-    async def reply(self, question, requester="", purpose=None):
-        return reply_body((await self.served(question, requester, purpose)).reply)
+    async def reply(self, question, requester="", purpose=None, titles=()):
+        return reply_body((await self.served(question, requester, purpose, titles)).reply)
 
 
 @dataclass(frozen=True)

@@ -5,12 +5,14 @@ from base64 import b64encode
 
 import pytest
 
+from cloud_server.answering.fan_out import FanOutRequest
 from shared.evidence import SearchBody
 from shared.records import EdgeId
 from shared.text.marks import mark_of, packed
 
 FILM = "The film Gold Rain was directed by Ann Lee."
 BORN = "Ann Lee was born in Oslo in 1950."
+ANN = b64encode(packed([mark_of("Ann Lee")])).decode()
 ASK = SearchBody(question="Where was the director of the film Gold Rain born?")
 
 
@@ -30,6 +32,13 @@ async def serving(service, kit, **sites):
     for edge in sites:
         await kit.until(lambda edge=edge: service.cloud.mailbox.online(edge))
     return asked, requests, tasks
+
+
+async def with_titles(service, kit, edge, text):
+    """A site joins that has a document about Ann Lee, and tells ``text``."""
+    assert (await kit.join(service.http, edge)).status_code == 201
+    body = kit.delta(0, 1, {**kit.summary("s0", text), "titles": ANN})
+    assert (await service.http.put(f"/v1/edges/{edge}/summaries", json=body, auth=kit.signed(service.http, edge))).status_code == 200
 
 
 @pytest.fixture
@@ -113,10 +122,36 @@ async def test_thousands_of_summaries_full_of_the_questions_words_push_the_owner
 
 async def test_the_site_that_has_a_document_about_a_name_that_was_read_is_asked_though_others_share_more_words(service, kit, found):
     """From a home that knows the film, one more place is left: "crowd" shares every word, and only "notes" has the title."""
-    titles = b64encode(packed([mark_of("Ann Lee")])).decode()
     await kit.enrol(service.http, "crowd", "Ann Lee, director of the film Gold Rain, born; Ann Lee was born where?")
-    assert (await kit.join(service.http, "notes")).status_code == 201
-    body = kit.delta(0, 1, {**kit.summary("s0", "Lives of people in the film"), "titles": titles})
-    assert (await service.http.put("/v1/edges/notes/summaries", json=body, auth=kit.signed(service.http, "notes"))).status_code == 200
+    await with_titles(service, kit, "notes", "Lives of people in the film")
     reply, _, _ = await found(asking=EdgeId("films"), notes=[kit.evidence(BORN)], crowd=[kit.evidence("Ann Lee has been here.")])
     assert "notes" in {one.edge for one in reply.edges}
+
+
+async def notes_asked(service, kit, found, film):
+    """What a site is asked that is asked at once, finds nothing by the question alone, and has a document about the film's director."""
+    await with_titles(service, kit, "notes", "Where was the director of the film Gold Rain born?")
+    reply, _, requests = await found(ASK, asking=EdgeId("films"), notes=[kit.evidence("It rained in Rome.")], films=[film])
+    assert [one.edge for one in reply.edges].count("notes") == 1
+    return [(request.get("titles", ""), request.get("titles_only", False)) for edge, request in requests if edge == "notes" and request]
+
+
+async def test_a_site_is_asked_again_for_its_document_about_a_name_that_was_read_elsewhere(service, kit, found):
+    assert await notes_asked(service, kit, found, kit.evidence(FILM)) == [("", False), (ANN, True)]
+
+
+async def test_what_is_not_to_be_quoted_names_nothing_to_another_site(service, kit, found):
+    assert await notes_asked(service, kit, found, {**kit.evidence(FILM), "quotable": False}) == [("", False)]
+
+
+@pytest.mark.parametrize("titled", [False, True])
+async def test_an_edge_that_reads_no_titles_is_asked_the_question_alone(service, kit, titled):
+    await kit.enrol(service.http, "ward", "x")
+    poll = f"/v1/edges/ward/poll?wait_s=5&titled={titled}"
+    polling = asyncio.create_task(service.http.post(poll, auth=kit.signed(service.http, "ward")))
+    await kit.until(lambda: service.cloud.mailbox.online("ward"))
+    wanted = FanOutRequest("Who?", 100, titles={EdgeId("ward"): b"abc"}, titles_only=[EdgeId("ward")])
+    asking = asyncio.create_task(service.cloud.fan_out.ask([EdgeId("ward")], wanted, deadline_s=5))
+    (request,) = (await polling).json()["requests"]
+    assert ("titles" in request, "titles_only" in request) == (titled, titled)
+    asking.cancel()

@@ -225,7 +225,9 @@ def test_words_lead_to_no_edge_that_is_away_and_cosines_follow():
 
 
 EDGES = [EdgeId(name) for name in "abcdefgh"]
-NAMES = st.lists(st.builds(Untold, st.sampled_from([0.3, 0.7, 1.0]), st.frozensets(st.sampled_from(EDGES), min_size=1)), max_size=4)
+NAMES = st.lists(
+    st.builds(Untold, st.just(""), st.sampled_from([0.3, 0.7, 1.0]), st.frozensets(st.sampled_from(EDGES), min_size=1)), max_size=4
+)
 SAID = st.dictionaries(st.sampled_from(EDGES), st.sampled_from([0.5, 1.0, 1.3, 2.0]))
 
 
@@ -244,4 +246,4 @@ def test_edges_come_as_if_after_each_one_all_others_were_weighed_again(said, unt
 
 def test_a_title_that_thousands_of_edges_share_is_no_reason_to_weigh_each_against_each():
     edges = [EdgeId(f"site-{number}") for number in range(50_000)]
-    assert covering(edges, {}, [Untold(1.0, frozenset(edges[40_000:]))])[:2] == [edges[40_000], edges[40_001]]
+    assert covering(edges, {}, [Untold("", 1.0, frozenset(edges[40_000:]))])[:2] == [edges[40_000], edges[40_001]]
