@@ -251,9 +251,10 @@ class DocumentStore:
         return [row["title"] for row in self.database.rows(query, (json.dumps(list(identities)),))]
 
     def titles_but(self, withheld: Collection[str]) -> Sequence[str]:
-        """As ``titles``, of all documents but the withheld ones."""
+        """As ``titles``, of all documents that questions may find but the withheld ones: what is parked or waits shares nothing."""
         query = (
-            f"SELECT DISTINCT title FROM documents WHERE title != '' AND document_id NOT IN (SELECT value FROM json_each(?)) AND {WHOLE}"
+            f"SELECT DISTINCT title FROM documents WHERE title != '' AND document_id {AMONG_OTHERS} AND {WHOLE}"
+            " AND EXISTS (SELECT 1 FROM chunks WHERE chunks.document_id = documents.document_id)"
         )
         return [row["title"] for row in self.database.rows(query, (json.dumps(list(withheld)),))]
 

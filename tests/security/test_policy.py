@@ -343,3 +343,12 @@ async def test_documents_are_given_for_marks_of_their_titles_and_no_other_than_t
         assert await given(open_to_all) == await given(open_to_all, "zq7w unit") == set()
         assert await given('[labels]\npublic = "full"\npatients = "summary"\n', *titles) == {"zq0w"}
         assert await given(f'[redact]\nnames = ["zq0w"]\n{open_to_all}', titles[0]) == set()
+
+
+async def test_a_mark_does_not_tell_that_a_document_with_this_title_is_parked_or_waits(tmp_path):
+    async with Site.opened(tmp_path) as site:
+        await site.add(Canary("a.md", ("public",), "zq0w", "Nightingale"))
+        await site.load()
+        site.obey('[labels]\npublic = "full"\n')
+        site.bench.documents.accept("b.md", b"Not read yet.", reader="a.md", title="zq1w unit", labels=("public",))
+        assert not (await site.served("What stopped?", "ward-2", titles=["zq1w unit"], titles_only=True)).reply.evidence
