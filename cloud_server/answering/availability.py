@@ -169,19 +169,23 @@ class Availability:
         requester: str = "",
         deadline_s: float | None = None,
     ) -> None:
-        """Learn from a fan-out, whole in ``deadline_s`` where that is not the usual.
+        """Learn from a fan-out, whole in ``deadline_s`` where that is not the usual, or from several: an edge counts once.
 
         ``matched`` claimed to know, by their summaries or by what they sent; ``useful`` held a passage near to the question.
         Offline and refused are no failures: such an edge holds up nobody. Where nobody was of use the question is to blame.
+        Who fails in one of several has failed, and who answers in one is judged by what it sent.
         """
         fair_ms = FAIR_SHARE * (deadline_s or self._deadline_s) * 1000
-        for report in reports:
-            if report.status == "failed" or (report.status == "late" and report.ms >= fair_ms):
-                self._breakers.setdefault(report.edge, self._new_breaker()).failed()
-            elif report.status in {"answered", "refused"} and report.edge in self._breakers:
-                self._breakers[report.edge].succeeded()
-            if useful and report.status == "answered" and report.edge in matched:
-                self._learn(report.edge, requester, useful=report.edge in useful)
+        failed = {one.edge for one in reports if one.status == "failed" or (one.status == "late" and one.ms >= fair_ms)}
+        heard = {one.edge for one in reports if one.status in {"answered", "refused"}}
+        answered = {one.edge for one in reports if one.status == "answered"}
+        for edge in dict.fromkeys(one.edge for one in reports):
+            if edge in failed:
+                self._breakers.setdefault(edge, self._new_breaker()).failed()
+            elif edge in heard and edge in self._breakers:
+                self._breakers[edge].succeeded()
+            if useful and edge in answered and edge in matched:
+                self._learn(edge, requester, useful=edge in useful)
         if self._unwritten and self._clock.monotonic() - self._written >= WRITTEN_EVERY_S:
             await self._write()
 

@@ -76,12 +76,12 @@ class Reader:
             asked += further
             pool = pool.and_also(await self._pool(results[1], questions, trace, budget_tokens=budget_tokens))
             found = await self._read(pool, sought.question, questions, trace)
-        reports = _of_each(chain.from_iterable(result.reports for result in results))
+        reports = [report for result in results for report in result.reports]
         await collector.note(reports, pool, asked, sought.requester)
         ranked = distinct(pool.passages, pool.vectors, pool.cosines, found.order)
         kept = collector.within(ranked, budget_tokens=budget_tokens)
         evidence = shared_places(kept, k=top_k, share=EDGE_SHARE, near=settings.evidence_threshold)
-        return CollectedEvidence(tuple(evidence), tuple(asked), reports)
+        return CollectedEvidence(tuple(evidence), tuple(asked), _of_each(reports))
 
     async def _pool(self, result: FanOutResult, questions: FloatArray, trace: Trace, *, budget_tokens: int) -> Pool:
         with trace.step("rescore"):

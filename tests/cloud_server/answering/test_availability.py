@@ -71,6 +71,27 @@ async def test_an_asker_in_a_hurry_opens_no_breakers(availability):
     assert chosen(availability, "a")[0] == []
 
 
+async def test_who_answers_one_round_and_has_little_time_for_the_next_has_not_failed(availability):
+    rounds = [report("a", "answered", 1500.0), report("a", "late", 500.0)]
+    for _ in range(100):
+        await availability.note(rounds, matched=[], useful=[])
+    assert chosen(availability, "a")[0] == ["a"]
+
+
+async def test_who_answers_one_round_and_is_late_in_the_next_each_time_fails(availability):
+    for _ in range(5):
+        await availability.note([report("a", "answered"), report("a", "late")], matched=[], useful=[])
+    assert chosen(availability, "a")[0] == []
+
+
+@pytest.mark.parametrize("status", ["answered", "refused", "late"])
+async def test_what_an_edge_sent_in_one_round_is_judged_once_whatever_it_says_in_the_next(availability, status):
+    for _ in range(20):
+        await availability.note([report("a", "answered"), report("a", status, 10.0)], matched=["a"], useful=["other"])
+    assert availability.view("a").reliability == 0.0
+    assert astuple(availability._seen["a"][""]) == (0.0, 20.0)
+
+
 async def test_who_is_passed_over_takes_nobodys_place(availability):
     await note(availability, "a", "late", 5)
     assert chosen(availability, "a", "b", "c", "d", k=2)[0] == ["b", "c"]

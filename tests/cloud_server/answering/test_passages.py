@@ -5,6 +5,7 @@ from base64 import b64encode
 
 import pytest
 
+from cloud_server.answering.availability import Reliability
 from cloud_server.answering.fan_out import FanOutRequest
 from shared.evidence import SearchBody
 from shared.records import EdgeId
@@ -17,11 +18,12 @@ ASK = SearchBody(question="Where was the director of the film Gold Rain born?")
 
 
 async def serving(service, kit, **sites):
-    """Each site is online and replies to every request with its passages, or with a refusal."""
+    """Each site is online and replies to every request with its passages, or with a refusal; a tuple has a reply for each request."""
 
-    async def work(edge, said):
+    async def work(edge, replies):
         asked[edge] = 0
         while True:
+            said = replies[asked[edge]] if isinstance(replies, tuple) else replies
             passages = [] if isinstance(said, str) else said
             request, _ = await kit.serve_once(service.http, edge, *passages, refused=said if isinstance(said, str) else "")
             asked[edge] += request is not None
@@ -138,6 +140,13 @@ async def notes_asked(service, kit, found, film):
 
 async def test_a_site_is_asked_again_for_its_document_about_a_name_that_was_read_elsewhere(service, kit, found):
     assert await notes_asked(service, kit, found, kit.evidence(FILM)) == [("", False), (ANN, True)]
+
+
+async def test_who_sends_nothing_near_and_then_refuses_is_still_judged_by_what_it_sent(service, kit, found):
+    await with_titles(service, kit, "notes", "Where was the director of the film Gold Rain born?")
+    reply, asked, _ = await found(ASK, asking=EdgeId("films"), notes=([kit.evidence("Buy here.")], "policy", "policy"))
+    assert (asked["notes"], "notes (refused)" in reply.reason) == (2, True)
+    assert service.cloud.availability._seen[EdgeId("notes")]["films"] == Reliability(useful=0.0, useless=1.0)
 
 
 async def test_what_is_not_to_be_quoted_names_nothing_to_another_site(service, kit, found):
