@@ -6,9 +6,10 @@ import asyncio
 import logging
 import secrets
 from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import zip_longest
 from typing import Literal, Protocol
 
 from edge_node.answering.copied_facts import CopiedFacts
@@ -46,9 +47,8 @@ HELD = "the request or the sharing policy keeps the question at this site"
 Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
 MASKED = "masked"  # what keeps a passage here that is near to a question only as long as nothing in it is masked
-
-
-OF_A_TITLE = 4  # passages that are found for a title that other sites' passages name
+OF_A_TITLE = 4  # passages that are found for a title that passages of sites name
+TITLES_SHARE = 0.5  # of a request's time: no search for a title begins later, or what was found would come to nothing
 NOTHING_TOLD = ReducedAnswer("", ())
 
 
@@ -442,6 +442,7 @@ class Answerer:
 
     async def _evidence(self, request: EvidenceRequest, serve: Serve) -> Served:
         trace, requester = Trace(), Requester(request.requester, request.purpose)
+        looking = Deadline(TITLES_SHARE * request.deadline_ms / 1000)
         withheld = await asyncio.to_thread(self._sharing.withheld, requester)
         if withheld is None:
             return await asyncio.to_thread(self._sharing.refused)
@@ -449,21 +450,23 @@ class Answerer:
         if request.memories_only:
             return await asyncio.to_thread(serve, requester, told, trace.steps())
         search = await self._search_for_others(trace, withheld)
-        titled = await self._titled(request, withheld, search) if request.titles else []
         near = [] if request.titles_only else await self._near(request, trace, search)
-        first = {one.chunk_id for one in titled}
-        rest = [one for one in near if one.chunk_id not in first]
-        return await asyncio.to_thread(serve, requester, [*told, *titled, *rest], trace.steps())
+        if request.titles:
+            titled = await self._titled(request, withheld, search, looking)
+            near = in_turn(near, titled)[: self.settings.reader_passages]
+        return await asyncio.to_thread(serve, requester, [*told, *near], trace.steps())
 
-    async def _titled(self, request: EvidenceRequest, withheld: frozenset[str], search: FindPassages) -> list[Evidence]:
-        """⑥ What the documents say whose titles other sites' passages name: the cloud sends the marks that this site told it."""
+    async def _titled(self, request: EvidenceRequest, withheld: frozenset[str], search: FindPassages, looking: Deadline) -> list[Evidence]:
+        """⑥ What the documents say whose titles passages name: the cloud sends the marks that this site told it. As far as time allows."""
         marks = set(unpacked(b64decode(request.titles)))
         titles = await asyncio.to_thread(self._sharing.titles_marked, marks, withheld)
-        found = dict[str, Evidence]()
+        found = list[Evidence]()
         for title in titles[:MAX_TITLES_ASKED]:
+            if looking.left_s() == 0:
+                break
             about = await search(f"{request.question} {title}", budget_tokens=request.budget_tokens, top_k=OF_A_TITLE)
-            found |= {one.chunk_id: one for one in about.evidence}
-        return list(found.values())
+            found += [one for one in about.evidence if one.score >= self.settings.reader_threshold]
+        return found
 
     async def _near(self, request: EvidenceRequest, trace: Trace, search: FindPassages) -> list[Evidence]:
         settings = self.settings
@@ -489,3 +492,9 @@ class Answerer:
                 return await self._released.retrieve(question, redactor, budget_tokens=budget_tokens, top_k=top_k, withheld=withheld)
 
         return search
+
+
+def in_turn(*found: Sequence[Evidence]) -> list[Evidence]:
+    """The first of each, the second of each, and so on, each passage once: whoever reads some has the best of all."""
+    turns = (one for turn in zip_longest(*found) for one in turn if one is not None)
+    return list({one.chunk_id: one for one in turns}.values())

@@ -352,3 +352,26 @@ async def test_a_mark_does_not_tell_that_a_document_with_this_title_is_parked_or
         site.obey('[labels]\npublic = "full"\n')
         site.bench.documents.accept("b.md", b"Not read yet.", reader="a.md", title="zq1w unit", labels=("public",))
         assert not (await site.served("What stopped?", "ward-2", titles=["zq1w unit"], titles_only=True)).reply.evidence
+
+
+async def test_passages_found_by_a_mark_obey_the_settings_of_whole_passages_and_push_none_of_the_questions_own_out(tmp_path):
+    async with Site.opened(tmp_path) as site:
+        known = [Canary(f"{n}.md", ("public",), f"zq{n}w", "Nightingale") for n in range(8)]
+        for canary in known:
+            await site.add(canary)
+        await site.load()
+        site.obey('[labels]\npublic = "full"\n')
+        usual = site.answerer.settings
+
+        async def given(question="Which zq0w pump stopped?", **asked):
+            settings = usual.model_copy(update={name: asked.pop(name) for name in ("reader_passages", "reader_threshold") if name in asked})
+            site.answerer.settings = settings
+            reply = (await site.served(question, "ward-2", titles=[f"{one.word} unit" for one in known[1:]], whole=True, **asked)).reply
+            return [one.title for one in reply.evidence]
+
+        assert len(await given()) == len(set(await given())) == 8
+        assert (await given(reader_passages=2))[0] == "zq0w unit"
+        assert len(await given(reader_passages=2)) == 2
+        assert await given(titles_only=True, reader_threshold=1.0) == []
+        assert (await given(deadline_ms=0))[0] == "zq0w unit"
+        assert await given(deadline_ms=0, titles_only=True) == []

@@ -129,8 +129,8 @@ class Site:
     async def served(self, question, requester="", purpose=None, titles=(), **asked):
         """The reply to a cloud that asks for documents with these ``titles`` besides."""
         marks = b64encode(packed(map(mark_of, titles))).decode()
-        told = {"question": question, "requester": requester, "purpose": purpose, "titles": marks, **asked}
-        return await self.answerer.evidence(EvidenceRequest(request_id="r1", budget_tokens=400, deadline_ms=9000, **told))
+        told = {"question": question, "requester": requester, "purpose": purpose, "titles": marks, "deadline_ms": 9000, **asked}
+        return await self.answerer.evidence(EvidenceRequest(request_id="r1", budget_tokens=400, **told))
 
     async def reply(self, question, requester="", purpose=None, titles=()):
         return reply_body((await self.served(question, requester, purpose, titles)).reply)
