@@ -211,7 +211,7 @@ class EvidenceRequest(Wire):
     max_bytes: Annotated[int, Field(ge=1_000, le=250_000)] = 250_000  # of the reply
     memories: Annotated[list[Annotated[str, PLAIN]], Field(max_length=MAX_MEMORIES_ASKED)] = []  # told ones, whose passages may answer
     memories_only: bool = False  # those passages, and nothing else
-    titles: Annotated[  # marks in base64: other sites' passages name these documents of it. For edges that read it, as what follows
+    titles: Annotated[  # marks in base64: question or passages name these documents of it. For edges that read it, as what follows
         str, Field(max_length=4 * MAX_TITLES_ASKED, pattern=r"^([A-Za-z0-9+/]{4})*$", exclude_if=lambda marks: not marks)
     ] = ""
     titles_only: Annotated[bool, Field(exclude_if=lambda only: not only)] = False  # passages about these, and nothing else

@@ -42,7 +42,7 @@ class FanOutRequest:
     max_bytes: int = 250_000  # of the reply: the most that the wire allows
     memories: Mapping[EdgeId, Sequence[str]] = field(default_factory=dict)  # that edges told of: their passages may answer
     memories_only: bool = False  # and nothing else is wanted
-    titles: Mapping[EdgeId, bytes] = field(default_factory=dict)  # marks, of documents of an edge that passages of others name
+    titles: Mapping[EdgeId, bytes] = field(default_factory=dict)  # marks, of documents of an edge that were named
     titles_only: Collection[EdgeId] = ()  # edges of which nothing else is wanted
 
 

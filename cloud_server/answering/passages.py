@@ -43,7 +43,7 @@ def unread(question: str, questions: FloatArray) -> _Read:
 class Reader:
     """Finds passages for a reader.
 
-    Edges see the question, and nothing of what other edges sent, but for the marks of their own documents' titles that it names.
+    Edges see the question, and nothing of what other edges sent, but for the marks of those of their titles that it names.
     """
 
     def __init__(self, collector: EvidenceCollector) -> None:
@@ -110,12 +110,10 @@ class Reader:
 
 
 def _of_each(reports: Iterable[EdgeReport]) -> tuple[EdgeReport, ...]:
-    """One report for each edge, of all that it was asked for; where one of these failed, it says so."""
+    """One report for each edge, of all rounds. Only who answered is asked again, so the last one says what became of it."""
     told = dict[EdgeId, EdgeReport]()
     for one in reports:
-        before = told.setdefault(one.edge, one)
-        if before is not one:
-            failed = before if before.status != "answered" else one
-            sums = {"ms": before.ms + one.ms, "bytes": before.bytes + one.bytes, "evidence": before.evidence + one.evidence}
-            told[one.edge] = replace(failed, **sums)
+        if before := told.get(one.edge):
+            one = replace(one, ms=before.ms + one.ms, bytes=before.bytes + one.bytes, evidence=before.evidence + one.evidence)
+        told[one.edge] = one
     return tuple(told.values())

@@ -6,17 +6,16 @@ import asyncio
 import logging
 import secrets
 from base64 import b64decode
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import zip_longest
 from typing import Literal, Protocol
 
 from edge_node.answering.copied_facts import CopiedFacts
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.gate import Gate, Question
-from edge_node.answering.narrowing import SentenceSelector, fitting
+from edge_node.answering.narrowing import SentenceSelector, fitting, in_turn
 from edge_node.answering.other_words import OtherWords
 from edge_node.answering.released import ReleasedPassages
 from edge_node.answering.sampling import Sampling, answer_prompt, draw, sufficiency_prompt, with_passages
@@ -492,9 +491,3 @@ class Answerer:
                 return await self._released.retrieve(question, redactor, budget_tokens=budget_tokens, top_k=top_k, withheld=withheld)
 
         return search
-
-
-def in_turn(*found: Sequence[Evidence]) -> list[Evidence]:
-    """The first of each, the second of each, and so on, each passage once: whoever reads some has the best of all."""
-    turns = (one for turn in zip_longest(*found) for one in turn if one is not None)
-    return list({one.chunk_id: one for one in turns}.values())

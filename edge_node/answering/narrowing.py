@@ -179,3 +179,9 @@ def fitting(
             left -= count(kept[-1].line)
             said = f"{said}\n{text}"
     return tuple(kept), budget_tokens - left
+
+
+def in_turn(*found: Sequence[Evidence]) -> list[Evidence]:
+    """The first of each, the second of each, and so on, each passage once: whoever reads some has the best of all."""
+    turns = (one for turn in zip_longest(*found) for one in turn if one is not None)
+    return list({one.chunk_id: one for one in turns}.values())
