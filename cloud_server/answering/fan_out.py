@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from base64 import b64encode
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
@@ -255,6 +255,16 @@ class FanOut:
             return
         if not is_posted and not asked.arrival.done():
             asked.arrival.cancel()
+
+
+def of_each(reports: Iterable[EdgeReport]) -> tuple[EdgeReport, ...]:
+    """One report for each edge, of all rounds. Only who answered is asked again, so the last one says what became of it."""
+    told = dict[EdgeId, EdgeReport]()
+    for one in reports:
+        if before := told.get(one.edge):
+            one = replace(one, ms=before.ms + one.ms, bytes=before.bytes + one.bytes, evidence=before.evidence + one.evidence)
+        told[one.edge] = one
+    return tuple(told.values())
 
 
 def _outcome(asked: _Asked, why_late: str, *, started: float, ended: float) -> tuple[EdgeReport, tuple[Evidence, ...]]:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
 from cloud_server.answering.availability import Availability
-from cloud_server.answering.fan_out import FanOut, FanOutRequest, FanOutResult
+from cloud_server.answering.fan_out import FanOut, FanOutRequest, FanOutResult, of_each
 from cloud_server.answering.merging import cosines, fill_budget, rescore, within_request
 from cloud_server.answering.ranking import Pool
+from cloud_server.answering.untold import of_titles, readings, titles_of, told, untold
 from cloud_server.routing.matching import FURTHER, SummaryMatch, Untold, owners
 from cloud_server.routing.memory_index import MemoryIndex
 from cloud_server.routing.summary_index import SummaryIndex
@@ -19,11 +20,16 @@ from cloud_server.settings import RetrievalSettings
 from shared.ports import Clock, Embedder, FloatArray, Tokenizer, embed_questions
 from shared.records import EdgeId, EdgeReport, Evidence
 from shared.telemetry.trace import Trace
+from shared.text.marks import about
 from shared.text.prompts import grouped
 from shared.text.sentences import questions_in
 from shared.wire import MAX_EVIDENCE
 
+BEYOND = 1  # edges more than k that are asked, for their documents about names that were read
 RETRIEVAL_SHARE = 0.5  # of the time that is left, at most: the model needs the rest
+
+
+NOBODY = FanOutResult({}, (), (), ())
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,14 +94,45 @@ class EvidenceCollector:
         if not chosen.asked:
             reason = "no site that may know can be asked now" if chosen.skipped else "no summary is near enough to the question"
             return CollectedEvidence((), (), tuple(chosen.skipped), reason)
-        told = (sought.question, settings.evidence_budget_tokens, sought.requester, sought.purpose)
-        result = await self.ask(chosen.asked, FanOutRequest(*told, memories=chosen.hints), trace, until=until)
+        budget = settings.evidence_budget_tokens
+        wanted = FanOutRequest(sought.question, budget, sought.requester, sought.purpose, memories=chosen.hints)
+        first = await self.ask(chosen.asked, wanted, trace, until=until)
         with trace.step("rescore"):
-            pool = await self.read(result, questions, budget_tokens=settings.evidence_budget_tokens)
-            await self.note(result.reports, pool, chosen.matched, sought.requester)
-            ranked = rescore(pool.passages, pool.vectors, questions, min_cosine=settings.evidence_threshold)
-            evidence = grouped(self.within(ranked, budget_tokens=settings.evidence_budget_tokens))
-        return CollectedEvidence(tuple(evidence), tuple(chosen.asked), (*result.reports, *chosen.skipped))
+            pool = await self.read(first, questions, budget_tokens=budget)
+        second = await self._about_names(sought, pool, first.reports, trace, until=until)
+        reports = (*first.reports, *second.reports)
+        with trace.step("rescore"):
+            pool = pool.and_also(await self._read_about(sought.question, second, budget_tokens=budget))
+            await self.note(reports, pool, chosen.matched, sought.requester)
+            ranked = rescore(pool.passages, pool.vectors, pool.cosines, min_cosine=settings.evidence_threshold)
+            evidence = grouped(self.within(ranked, budget_tokens=budget))
+        asked = tuple(dict.fromkeys((*chosen.asked, *(report.edge for report in second.reports))))
+        return CollectedEvidence(tuple(evidence), asked, (*of_each(reports), *chosen.skipped))
+
+    async def _about_names(
+        self, sought: EdgeQuery, pool: Pool, reports: Sequence[EdgeReport], trace: Trace, *, until: float
+    ) -> FanOutResult:
+        """What sites have about the names that were read first and that no passage is about: those that answered, and one more."""
+        with trace.step("match"):
+            read = readings(sought.question, pool)
+            named = zip(read, await self.titled([one.text for one in read]), strict=True)
+            names = untold([(text, owners) for text, owners in named if text.told], told(pool))
+            asked = {report.edge for report in reports}
+            others = sorted({edge for name in names for edge in name.owners if edge not in asked and self._fan_out.reaches(edge)})
+            room = BEYOND + max(0, self.settings.edges_k - len(asked))
+            further = self._availability.chosen(others, k=room, online=self._fan_out.reaches, requester=sought.requester)[0]
+            titles = titles_of(names, [*(report.edge for report in reports if report.status == "answered"), *further])
+        budget = self.settings.evidence_budget_tokens
+        wanted = FanOutRequest(sought.question, budget, sought.requester, sought.purpose, titles=titles, titles_only=list(titles))
+        return of_titles(await self.ask(list(titles), wanted, trace, until=until, earlier=reports), titles) if titles else NOBODY
+
+    async def _read_about(self, question: str, result: FanOutResult, *, budget_tokens: int) -> Pool:
+        """The passages of documents that were asked for by their titles, each compared with the question as it is put to its document."""
+        titles = sorted({one.title for passages in result.evidence.values() for one in passages})
+        vectors = dict(zip(titles, await self.embedder.embed([about(question, title) for title in titles]), strict=True)) if titles else {}
+        pool = await self.read(result, np.empty((0, self.embedder.dimensions), np.float32), budget_tokens=budget_tokens)
+        scores = [float(row @ vectors[one.title]) for one, row in zip(pool.passages, pool.vectors, strict=True)]
+        return replace(pool, cosines=np.clip(np.array(scores, dtype=np.float32), -1.0, 1.0))
 
     async def matched(self, question: str, *, m: int, min_score: float | None = None) -> tuple[list[SummaryMatch], list[EdgeId]]:
         """The m summaries that a question matches, and their edges: as for an answer, down to ``min_score`` where one is given."""

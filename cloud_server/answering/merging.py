@@ -21,17 +21,16 @@ MIN_CUT_TOKENS = 32  # a passage is cut to what is left of the budget, but not t
 
 def cosines(vectors: FloatArray, questions: FloatArray) -> FloatArray:
     """The best cosine of each row of ``vectors`` (n, d) with ``questions`` (q, d): (n,), [-1, 1]."""
-    return np.asarray(np.clip((vectors @ questions.T).max(axis=1), -1.0, 1.0), dtype=np.float32)
+    return np.asarray(np.clip((vectors @ questions.T).max(axis=1, initial=-1.0), -1.0, 1.0), dtype=np.float32)
 
 
-def rescore(passages: Sequence[Evidence], vectors: FloatArray, questions: FloatArray, *, min_cosine: float) -> list[Evidence]:
-    """The passages worth keeping, best first, each with the best cosine of its row of ``vectors`` (n, d) with ``questions`` (q, d).
+def rescore(passages: Sequence[Evidence], vectors: FloatArray, scores: FloatArray, *, min_cosine: float) -> list[Evidence]:
+    """The passages worth keeping, best first, each with its row of ``scores`` (n,), the cloud's own cosines; ``vectors``: (n, d).
 
     Edges report no scores; equal ones stand in the order of edge, document and chunk, so that no edge
     gains by answering first. A passage nearer than ``DUPLICATE_COSINE`` to a better one of its edge is dropped; one of
     another edge only when it has the same words: a forged copy, one figure changed, must not displace what it was made from.
     """
-    scores = cosines(vectors, questions)
     order = sorted(
         (row for row in range(len(passages)) if scores[row] >= min_cosine),
         key=lambda row: (-scores[row], passages[row].edge, passages[row].document_id, passages[row].chunk_id),

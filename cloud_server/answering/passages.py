@@ -3,19 +3,19 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 
 import numpy as np
 
-from cloud_server.answering.fan_out import FanOutRequest, FanOutResult
+from cloud_server.answering.fan_out import FanOutRequest, FanOutResult, of_each
 from cloud_server.answering.gathering import CollectedEvidence, EdgeQuery, EvidenceCollector
 from cloud_server.answering.merging import distinct
 from cloud_server.answering.ranking import Pool, ordered, sentences_of, shared_places
-from cloud_server.answering.untold import Named, Reading, reading, titles_of, told, untold
+from cloud_server.answering.untold import Named, Reading, of_titles, reading, titles_of, told, untold
 from shared.ports import FloatArray, embed_questions
-from shared.records import EdgeId, EdgeReport
+from shared.records import EdgeId
 from shared.telemetry.trace import Trace
 from shared.text.sentences import questions_in
 from shared.wire import MOST_WHOLE
@@ -72,7 +72,8 @@ class Reader:
         again = [edge for edge in there if edge in titles]
         if asking := [*again, *further]:
             second = replace(wanted, titles=titles, titles_only=again)
-            results.append(await collector.ask(asking, second, trace, until=until, earlier=results[0].reports))
+            result = await collector.ask(asking, second, trace, until=until, earlier=results[0].reports)
+            results.append(of_titles(result, {edge: titles[edge] for edge in again}))
             asked += further
             pool = pool.and_also(await self._pool(results[1], questions, trace, budget_tokens=budget_tokens))
             found = await self._read(pool, sought.question, questions, trace)
@@ -81,7 +82,7 @@ class Reader:
         ranked = distinct(pool.passages, pool.vectors, pool.cosines, found.order)
         kept = collector.within(ranked, budget_tokens=budget_tokens)
         evidence = shared_places(kept, k=top_k, share=EDGE_SHARE, near=settings.evidence_threshold)
-        return CollectedEvidence(tuple(evidence), tuple(asked), _of_each(reports))
+        return CollectedEvidence(tuple(evidence), tuple(asked), of_each(reports))
 
     async def _pool(self, result: FanOutResult, questions: FloatArray, trace: Trace, *, budget_tokens: int) -> Pool:
         with trace.step("rescore"):
@@ -107,13 +108,3 @@ class Reader:
     async def _nearest(self, sought: EdgeQuery, read: _Read, named: Sequence[Named], *, but: Sequence[EdgeId], k: int) -> list[EdgeId]:
         """Whom the question leads to, and what was read: the k best others."""
         return await self._collector.nearest(sought, read.leads, read.vectors, untold=untold(named, read.told), but=but, k=k)
-
-
-def _of_each(reports: Iterable[EdgeReport]) -> tuple[EdgeReport, ...]:
-    """One report for each edge, of all rounds. Only who answered is asked again, so the last one says what became of it."""
-    told = dict[EdgeId, EdgeReport]()
-    for one in reports:
-        if before := told.get(one.edge):
-            one = replace(one, ms=before.ms + one.ms, bytes=before.bytes + one.bytes, evidence=before.evidence + one.evidence)
-        told[one.edge] = one
-    return tuple(told.values())

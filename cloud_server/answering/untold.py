@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from cloud_server.answering.ranking import QUALIFIER, Pool
+from cloud_server.answering.fan_out import FanOutResult
+from cloud_server.answering.ranking import HOPS, QUALIFIER, Pool, ordered
 from cloud_server.routing.matching import Untold
-from shared.records import EdgeId
-from shared.text.marks import mark_of, packed, plain
+from shared.records import EdgeId, Evidence
+from shared.text.marks import mark_of, packed, plain, unpacked
 from shared.wire import MAX_TITLES_ASKED
 
 NEXT = 0.7  # what a name in the second passage counts beside one in the first; the question's count as the first's
@@ -34,10 +35,15 @@ def reading(question: str, pool: Pool, order: Sequence[int], leads: Sequence[str
     return [Reading(question, 1.0), *sentences, *(Reading(one.text, BESIDE * weight, one.quotable) for one, _, weight in first)]
 
 
+def readings(question: str, pool: Pool) -> list[Reading]:
+    """The question, and the first sentences that came for it."""
+    first = [(pool.passages[row], NEXT**place) for place, row in enumerate(ordered(pool, question)[:HOPS])]
+    return [Reading(question, 1.0), *(Reading(one.text, weight, one.quotable) for one, weight in first)]
+
+
 def told(pool: Pool) -> frozenset[str]:
     """The names that a passage is about: its title, with and without a qualifier."""
-    titles = (title for one in pool.passages for title in (one.title, QUALIFIER.sub("", one.title)))
-    return frozenset(map(plain, titles))
+    return frozenset(name for one in pool.passages for name in names_of(one))
 
 
 def untold(named: Iterable[Named], known: Collection[str] = ()) -> list[Untold]:
@@ -66,3 +72,18 @@ def titles_of(names: Iterable[Untold], edges: Iterable[EdgeId]) -> dict[EdgeId, 
     ranked = sorted(names, key=lambda one: (-one.weight, one.name))
     wanted = {edge: [mark_of(one.name) for one in ranked if edge in one.owners] for edge in edges}
     return {edge: packed(marks[:MAX_TITLES_ASKED]) for edge, marks in wanted.items() if marks}
+
+
+def of_titles(result: FanOutResult, titles: Mapping[EdgeId, bytes]) -> FanOutResult:
+    """Without passages of other documents than those that an edge was asked for by the marks of their titles."""
+    marks = {edge: set(unpacked(packed)) for edge, packed in titles.items()}
+    kept = {
+        edge: tuple(one for one in passages if edge not in marks or not marks[edge].isdisjoint(map(mark_of, names_of(one))))
+        for edge, passages in result.evidence.items()
+    }
+    return replace(result, evidence={edge: passages for edge, passages in kept.items() if passages})
+
+
+def names_of(passage: Evidence) -> set[str]:
+    """The names that a passage's title is: with and without a qualifier."""
+    return {plain(passage.title), plain(QUALIFIER.sub("", passage.title))}

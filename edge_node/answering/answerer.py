@@ -22,6 +22,7 @@ from edge_node.answering.sampling import Sampling, answer_prompt, draw, sufficie
 from edge_node.cloud.client import CloudClient
 from edge_node.egress.memory_outbox import Tells
 from edge_node.egress.sharing import STAYS, Requester, Served, Sharing
+from edge_node.extraction.titles import names_of
 from edge_node.graph.local_search import lines_within, part_of
 from edge_node.policy.rules import EscalationMode
 from edge_node.records import NOTHING_WITHHELD, Filters, Retrieval, Retriever, Without
@@ -33,7 +34,7 @@ from shared.records import DENIED, Answer, EdgeReport, Evidence, GateReport, Rou
 from shared.reduce import UNSUPPORTED, ReducedAnswer, left_out, tell
 from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
-from shared.text.marks import unpacked
+from shared.text.marks import about, unpacked
 from shared.text.no_answer import no_answer
 from shared.text.refusals import is_refusal
 from shared.text.sentences import questions_in
@@ -452,19 +453,22 @@ class Answerer:
         near = [] if request.titles_only else await self._near(request, trace, search)
         if request.titles:
             titled = await self._titled(request, withheld, search, looking)
-            near = in_turn(near, titled)[: self.settings.reader_passages]
+            near = in_turn(near, *titled)[: self.settings.reader_passages]
         return await asyncio.to_thread(serve, requester, [*told, *near], trace.steps())
 
-    async def _titled(self, request: EvidenceRequest, withheld: frozenset[str], search: FindPassages, looking: Deadline) -> list[Evidence]:
-        """⑥ What the documents say whose titles passages name: the cloud sends the marks that this site told it. As far as time allows."""
+    async def _titled(
+        self, request: EvidenceRequest, withheld: frozenset[str], search: FindPassages, looking: Deadline
+    ) -> list[list[Evidence]]:
+        """⑥ What each document says whose title was named: the cloud sends the marks that this site told it. As far as time allows."""
         marks = set(unpacked(b64decode(request.titles)))
         titles = await asyncio.to_thread(self._sharing.titles_marked, marks, withheld)
-        found = list[Evidence]()
+        found = list[list[Evidence]]()
         for title in titles[:MAX_TITLES_ASKED]:
             if looking.left_s() == 0:
                 break
-            about = await search(f"{request.question} {title}", budget_tokens=request.budget_tokens, top_k=OF_A_TITLE)
-            found += [one for one in about.evidence if one.score >= self.settings.reader_threshold]
+            told = await search(about(request.question, title), budget_tokens=request.budget_tokens, top_k=OF_A_TITLE)
+            near = (one for one in told.evidence if one.score >= self.settings.reader_threshold)
+            found.append([one for one in near if title in names_of(one.title)])
         return found
 
     async def _near(self, request: EvidenceRequest, trace: Trace, search: FindPassages) -> list[Evidence]:

@@ -33,6 +33,16 @@ def mark_of(name: str) -> int:
     return int.from_bytes(blake2b(plain(name).encode("utf-8", "surrogatepass"), digest_size=MARK_BYTES).digest())
 
 
+def about(question: str, title: str) -> str:
+    """A question as it is put to one document: with its title, and without the words that name other things.
+
+    >>> about("Where was the director of Gold Rain born?", "Ann Lee")
+    'Ann Lee: Where was the director of born?'
+    """
+    first, *rest = question.split() or [""]
+    return " ".join([f"{title}:", first, *(word for word in rest if not word[0].isupper())])
+
+
 def packed(marks: Iterable[int]) -> bytes:
     r"""Different marks in a row, in an order that tells nothing.
 
