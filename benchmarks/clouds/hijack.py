@@ -22,7 +22,7 @@ from rich.table import Table
 
 from benchmarks.clouds.ten_edges import Amount, Federation, federation_of
 from cloud_server.answering.availability import Availability
-from cloud_server.answering.merging import fill_budget, rescore
+from cloud_server.answering.merging import cosines, fill_budget, rescore
 from cloud_server.database.opening import SqliteDatabase
 from cloud_server.routing.lexical import LexicalIndex
 from cloud_server.routing.matching import index_key, match, owners, second_opinion
@@ -170,7 +170,7 @@ class Cloud:
         if not self._controlled:
             return sorted(passages, key=lambda passage: -passage.score)  # as the edges say
         vectors = await self._embedder.embed([passage.text for passage in passages]) if passages else np.empty((0, 1), dtype=np.float32)
-        return rescore(passages, vectors, question, min_cosine=self._thresholds.evidence) if passages else []
+        return rescore(passages, vectors, cosines(vectors, question), min_cosine=self._thresholds.evidence) if passages else []
 
     def _first(self, passages: Sequence[Evidence]) -> list[Evidence]:
         left, chosen = BUDGET_TOKENS, []

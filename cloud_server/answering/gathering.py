@@ -29,9 +29,6 @@ BEYOND = 1  # edges more than k that are asked, for their documents about names 
 RETRIEVAL_SHARE = 0.5  # of the time that is left, at most: the model needs the rest
 
 
-NOBODY = FanOutResult({}, (), (), ())
-
-
 @dataclass(frozen=True, slots=True)
 class EdgeQuery:
     """A question, as it is put to the edges."""
@@ -99,32 +96,30 @@ class EvidenceCollector:
         first = await self.ask(chosen.asked, wanted, trace, until=until)
         with trace.step("rescore"):
             pool = await self.read(first, questions, budget_tokens=budget)
-        second = await self._about_names(sought, pool, first.reports, trace, until=until)
-        reports = (*first.reports, *second.reports)
-        with trace.step("rescore"):
-            pool = pool.and_also(await self._read_about(sought.question, second, budget_tokens=budget))
-            await self.note(reports, pool, chosen.matched, sought.requester)
-            ranked = rescore(pool.passages, pool.vectors, pool.cosines, min_cosine=settings.evidence_threshold)
-            evidence = grouped(self.within(ranked, budget_tokens=budget))
-        asked = tuple(dict.fromkeys((*chosen.asked, *(report.edge for report in second.reports))))
+            titles = await self._named(sought, pool, first.reports)
+        reports = first.reports
+        if titles:
+            about_names = FanOutRequest(sought.question, budget, sought.requester, sought.purpose, titles=titles, titles_only=list(titles))
+            second = await self.ask(list(titles), about_names, trace, until=until, earlier=first.reports)
+            reports += second.reports
+            with trace.step("rescore"):
+                pool = pool.and_also(await self._read_about(sought.question, of_titles(second, titles), budget_tokens=budget))
+        await self.note(reports, pool, chosen.matched, sought.requester)
+        ranked = rescore(pool.passages, pool.vectors, pool.cosines, min_cosine=settings.evidence_threshold)
+        evidence = grouped(self.within(ranked, budget_tokens=budget))
+        asked = tuple(dict.fromkeys((*chosen.asked, *titles)))
         return CollectedEvidence(tuple(evidence), asked, (*of_each(reports), *chosen.skipped))
 
-    async def _about_names(
-        self, sought: EdgeQuery, pool: Pool, reports: Sequence[EdgeReport], trace: Trace, *, until: float
-    ) -> FanOutResult:
-        """What sites have about the names that were read first and that no passage is about: those that answered, and one more."""
-        with trace.step("match"):
-            read = readings(sought.question, pool)
-            named = zip(read, await self.titled([one.text for one in read]), strict=True)
-            names = untold([(text, owners) for text, owners in named if text.told], told(pool))
-            asked = {report.edge for report in reports}
-            others = sorted({edge for name in names for edge in name.owners if edge not in asked and self._fan_out.reaches(edge)})
-            room = BEYOND + max(0, self.settings.edges_k - len(asked))
-            further = self._availability.chosen(others, k=room, online=self._fan_out.reaches, requester=sought.requester)[0]
-            titles = titles_of(names, [*(report.edge for report in reports if report.status == "answered"), *further])
-        budget = self.settings.evidence_budget_tokens
-        wanted = FanOutRequest(sought.question, budget, sought.requester, sought.purpose, titles=titles, titles_only=list(titles))
-        return of_titles(await self.ask(list(titles), wanted, trace, until=until, earlier=reports), titles) if titles else NOBODY
+    async def _named(self, sought: EdgeQuery, pool: Pool, reports: Sequence[EdgeReport]) -> dict[EdgeId, bytes]:
+        """The marks to ask sites for, those that answered and one more: of names that were read and that no passage is about."""
+        read = readings(sought.question, pool)
+        named = zip(read, await self.titled([one.text for one in read]), strict=True)
+        names = untold([(text, owners) for text, owners in named if text.told], told(pool))
+        asked = {report.edge for report in reports}
+        others = sorted({edge for name in names for edge in name.owners if edge not in asked and self._fan_out.reaches(edge)})
+        room = BEYOND + max(0, self.settings.edges_k - len(asked))
+        further = self._availability.chosen(others, k=room, online=self._fan_out.reaches, requester=sought.requester)[0]
+        return titles_of(names, [*(report.edge for report in reports if report.status == "answered"), *further])
 
     async def _read_about(self, question: str, result: FanOutResult, *, budget_tokens: int) -> Pool:
         """The passages of documents that were asked for by their titles, each compared with the question as it is put to its document."""

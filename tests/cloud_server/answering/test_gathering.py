@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_server.answering.merging import MIN_CUT_TOKENS, fill_budget, rescore, within_request
+from cloud_server.answering.merging import MIN_CUT_TOKENS, cosines, fill_budget, rescore, within_request
 from shared.models.fake import WordTokenizer
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 
@@ -18,36 +18,40 @@ def rows(*vectors):
     return np.array(vectors, dtype=np.float32)
 
 
+def rescored(passages, vectors, *, min_cosine):
+    return rescore(passages, vectors, cosines(vectors, QUESTION), min_cosine=min_cosine)
+
+
 def words(n):
     return " ".join(["word"] * n)
 
 
 def test_the_edges_own_scores_are_ignored():
     passages = [passage("liar", "x", score=1.0), passage("honest", "y", score=0.1)]
-    ranked = rescore(passages, rows([0.6, 0.8, 0], [0.8, 0, 0.6]), QUESTION, min_cosine=0.4)
+    ranked = rescored(passages, rows([0.6, 0.8, 0], [0.8, 0, 0.6]), min_cosine=0.4)
     assert [(p.edge, p.score) for p in ranked] == [("honest", pytest.approx(0.8)), ("liar", pytest.approx(0.6))]
 
 
 def test_what_is_below_the_threshold_is_dropped():
-    ranked = rescore([passage("a", "x"), passage("b", "y")], rows([0, 1, 0], [0.6, 0.8, 0]), QUESTION, min_cosine=0.4)
+    ranked = rescored([passage("a", "x"), passage("b", "y")], rows([0, 1, 0], [0.6, 0.8, 0]), min_cosine=0.4)
     assert [p.edge for p in ranked] == ["b"]
 
 
 def test_of_an_edges_near_duplicates_the_best_stays():
     vectors = rows([0.8, 0.6, 0], [0.81, 0.5864, 0], [0.8, 0, 0.6])
-    ranked = rescore([passage("a", "x"), passage("a", "y"), passage("c", "z")], vectors, QUESTION, min_cosine=0.4)
+    ranked = rescored([passage("a", "x"), passage("a", "y"), passage("c", "z")], vectors, min_cosine=0.4)
     assert [p.text for p in ranked] == ["y", "z"]
 
 
 def test_a_forged_near_copy_of_another_edges_passage_does_not_displace_it():
     vectors = rows([0.8, 0.6, 0], [0.81, 0.5864, 0])
-    ranked = rescore([passage("honest", "in March"), passage("forger", "in May")], vectors, QUESTION, min_cosine=0.4)
+    ranked = rescored([passage("honest", "in March"), passage("forger", "in May")], vectors, min_cosine=0.4)
     assert [p.edge for p in ranked] == ["forger", "honest"]
 
 
 def test_the_same_words_at_two_edges_are_read_once():
     vectors = rows([0.8, 0.6, 0], [0.8, 0.6, 0])
-    ranked = rescore([passage("b", "in  March"), passage("a", "in March")], vectors, QUESTION, min_cosine=0.4)
+    ranked = rescored([passage("b", "in  March"), passage("a", "in March")], vectors, min_cosine=0.4)
     assert [p.edge for p in ranked] == ["a"]
 
 
@@ -63,7 +67,7 @@ def test_an_honest_edge_is_read_to_the_end():
 
 def test_equal_scores_stand_in_the_order_of_names_whoever_answered_first():
     vectors = rows([0.6, 0.8, 0], [0.6, -0.8, 0])
-    ranked = rescore([passage("b", "x"), passage("a", "y")], vectors, QUESTION, min_cosine=0.4)
+    ranked = rescored([passage("b", "x"), passage("a", "y")], vectors, min_cosine=0.4)
     assert [p.edge for p in ranked] == ["a", "b"]
 
 
@@ -107,7 +111,7 @@ def test_a_blank_passage_is_left_out():
 
 
 def test_nothing_in_nothing_out():
-    assert rescore([], np.empty((0, 3), dtype=np.float32), QUESTION, min_cosine=0.4) == []
+    assert rescored([], np.empty((0, 3), dtype=np.float32), min_cosine=0.4) == []
     assert fill_budget([], WordTokenizer(), budget_tokens=100) == []
 
 

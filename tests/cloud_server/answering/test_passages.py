@@ -1,14 +1,17 @@
 """Passages for a reader: who is asked first, where the passages lead, and what comes back. The edges poll over HTTP."""
 
 import asyncio
+import time
 from base64 import b64encode
 
 import pytest
 
 from cloud_server.answering.availability import Reliability
 from cloud_server.answering.fan_out import FanOutRequest
+from cloud_server.answering.gathering import EdgeQuery
 from shared.evidence import SearchBody
 from shared.records import EdgeId
+from shared.telemetry.trace import Trace
 from shared.text.marks import mark_of, packed
 
 FILM = "The film Gold Rain was directed by Ann Lee."
@@ -164,3 +167,18 @@ async def test_an_edge_that_reads_no_titles_is_asked_the_question_alone(service,
     (request,) = (await polling).json()["requests"]
     assert ("titles" in request, "titles_only" in request) == (titled, titled)
     asking.cancel()
+
+
+async def test_an_answer_rests_on_what_one_more_site_has_about_a_name_that_was_read(service, kit):
+    """Its summary is far from the question; of what it sends only the document that it was asked for is read."""
+    await kit.enrol(service.http, "films", "Where the director of the film Gold Rain was born")
+    await with_titles(service, kit, "notes", "zzz qqq")
+    sent = [{**kit.evidence(BORN), "title": "Ann Lee"}, {**kit.evidence("The director of Gold Rain was born in Rome."), "title": "Rome"}]
+    _, requests, tasks = await serving(service, kit, films=[kit.evidence(FILM)], notes=sent)
+    sought = EdgeQuery(ASK.question, None, None, "operator:local")
+    read = await service.cloud.coordinator._collector.for_answer(sought, Trace(), m=None, until=time.monotonic() + 10)
+    for task in tasks:
+        task.cancel()
+    await asyncio.gather(*tasks, return_exceptions=True)
+    assert ({one.text for one in read.evidence}, read.asked) == ({FILM, BORN}, ("films", "notes"))
+    assert [(edge, request.get("titles")) for edge, request in requests] == [("films", None), ("notes", ANN)]
