@@ -13,7 +13,7 @@ from cloud_server.answering.fan_out import FanOut, FanOutRequest, FanOutResult, 
 from cloud_server.answering.merging import cosines, fill_budget, rescore, within_request
 from cloud_server.answering.ranking import Pool
 from cloud_server.answering.untold import of_titles, readings, titles_of, told, untold
-from cloud_server.routing.matching import FURTHER, SummaryMatch, Untold, owners
+from cloud_server.routing.matching import FURTHER, SummaryMatch, Untold, covering, owners
 from cloud_server.routing.memory_index import MemoryIndex
 from cloud_server.routing.summary_index import SummaryIndex
 from cloud_server.settings import RetrievalSettings
@@ -25,7 +25,7 @@ from shared.text.prompts import grouped
 from shared.text.sentences import questions_in
 from shared.wire import MAX_EVIDENCE
 
-BEYOND = 1  # edges more than k that are asked, for their documents about names that were read
+BEYOND = 2  # edges more than k that are asked, for documents about names that were read: one may only claim to have them
 RETRIEVAL_SHARE = 0.5  # of the time that is left, at most: the model needs the rest
 
 
@@ -111,14 +111,15 @@ class EvidenceCollector:
         return CollectedEvidence(tuple(evidence), asked, (*of_each(reports), *chosen.skipped))
 
     async def _named(self, sought: EdgeQuery, pool: Pool, reports: Sequence[EdgeReport]) -> dict[EdgeId, bytes]:
-        """The marks to ask sites for, those that answered and one more: of names that were read and that no passage is about."""
+        """The marks to ask sites for, those that answered and a few more: of names that were read and that no passage is about."""
         read = readings(sought.question, pool)
         named = zip(read, await self.titled([one.text for one in read]), strict=True)
         names = untold([(text, owners) for text, owners in named if text.told], told(pool))
         asked = {report.edge for report in reports}
         others = sorted({edge for name in names for edge in name.owners if edge not in asked and self._fan_out.reaches(edge)})
         room = BEYOND + max(0, self.settings.edges_k - len(asked))
-        further = self._availability.chosen(others, k=room, online=self._fan_out.reaches, requester=sought.requester)[0]
+        best = covering(others, {}, names)
+        further = self._availability.chosen(best, k=room, online=self._fan_out.reaches, requester=sought.requester)[0]
         return titles_of(names, [*(report.edge for report in reports if report.status == "answered"), *further])
 
     async def _read_about(self, question: str, result: FanOutResult, *, budget_tokens: int) -> Pool:

@@ -169,7 +169,7 @@ async def test_an_edge_that_reads_no_titles_is_asked_the_question_alone(service,
     asking.cancel()
 
 
-async def test_an_answer_rests_on_what_one_more_site_has_about_a_name_that_was_read(service, kit):
+async def test_an_answer_rests_on_what_a_further_site_has_about_a_name_that_was_read(service, kit):
     """Its summary is far from the question; of what it sends only the document that it was asked for is read."""
     await kit.enrol(service.http, "films", "Where the director of the film Gold Rain was born")
     await with_titles(service, kit, "notes", "zzz qqq")
