@@ -112,6 +112,13 @@ class FederatedSplit(Measured):
     among: Names = ()  # folders of sets whose documents lie among this one's; their questions are not asked
     client: str = "client_iid"  # the corpus's field that says which client has a document; empty: one has them all
     clients: Annotated[int, Field(ge=0)] = 0  # at most so many: those with fewest documents are joined; 0: as they are
+    asked: Amount = -1  # of its questions, evenly over all; among fewer `documents` are all that these need
+
+    @model_validator(mode="after")
+    def _asks_its_own(self) -> FederatedSplit:
+        if self.asked != -1 and self.questions:
+            raise ValueError("asked chooses among the set's own questions, and questions takes others: say one of them")
+        return self
 
 
 SplitConfig = Annotated[DomainSplit | MixedSplit | FederatedSplit, Field(discriminator="kind")]

@@ -98,7 +98,10 @@ def planned(configs: Sequence[RunConfig], out: Path) -> Iterator[Plan]:
 
 def indexed(config: RunConfig, split: SplitConfig) -> tuple[Any, ...]:
     """What the indexed state of a split depends on, as far as its configuration says; equal for those that share one."""
-    layout: tuple[Any, ...] = (split.set, split.among, split.client, split.clients) if isinstance(split, FederatedSplit) else split.files
+    if isinstance(split, FederatedSplit):
+        layout: tuple[Any, ...] = (split.set, split.among, split.client, split.clients, split.asked)
+    else:
+        layout = split.files
     if isinstance(split, MixedSplit):
         layout = (*layout, split.edges, split.alpha)
     environment = config.environment | split.environment

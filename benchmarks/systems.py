@@ -176,6 +176,7 @@ RETRIEVAL_KNOBS = {
     "theta": "DGRAG_EDGE_KET_ENTITY_SHARE",
     "beta": "DGRAG_EDGE_KET_CORE_SHARE",
     "k": "DGRAG_EDGE_KET_NEIGHBOURS",
+    "tau": "DGRAG_EDGE_KET_SPLITS",
     "keywords": "DGRAG_EDGE_KET_KEYWORDS",
     "weights": "DGRAG_EDGE_KET_WEIGHTS",
     "order": "DGRAG_EDGE_KET_ORDER",

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchmarks.datasets.corpus import Corpus, write_data
-from benchmarks.datasets.narrowed import Source, fewer_clients, fewer_documents, with_questions
+from benchmarks.datasets.narrowed import Source, few_questions, fewer_clients, fewer_documents, with_questions
 from benchmarks.datasets.passages import Passages
 from benchmarks.datasets.splits import ALL, domain_split, federated_split, mixed_split
 from benchmarks.datasets.ultradomain import UltraDomain
@@ -24,6 +24,8 @@ def open_corpus(measured: SplitConfig, root: Path, *, seed: int = 0) -> Corpus:
     if measured.kind == "federated":
         corpus = Passages.read(root / measured.set, measured.client, [root / one for one in measured.among])
         corpus = fewer_clients(corpus, measured.clients) if measured.clients else corpus
+        if measured.asked != ALL:
+            return few_questions(corpus, measured.asked, measured.documents, seed=seed)
     else:
         corpus = UltraDomain.read(root, measured.files)
     if measured.documents != ALL:

@@ -9,7 +9,7 @@ from typing import TypeAlias
 
 from benchmarks.datasets.corpus import DatasetError, lines_of, parsed, text_of
 from benchmarks.datasets.passages import Passages
-from benchmarks.datasets.splits import stride
+from benchmarks.datasets.splits import ALL, stride
 from benchmarks.datasets.ultradomain import UltraDomain
 from benchmarks.records import Question
 
@@ -21,6 +21,22 @@ def fewer_documents(corpus: Source, count: int, *, seed: int) -> Source:
     found = stride(corpus.found, count, seed=seed)
     kept = {document.document_id for document in found}
     return replace(corpus, found=found, asked=tuple(one for one in corpus.asked if kept.issuperset(one.gold)))
+
+
+def few_questions(corpus: Source, asked: int, documents: int, *, seed: int) -> Source:
+    """So many of the questions, evenly over all of them, and so many documents: all that these need, and others evenly over the rest.
+
+    ``documents`` may be ``ALL``. Raises DatasetError where the questions need more.
+    """
+    chosen = stride(corpus.asked, asked, seed=seed)
+    needed = {document_id for question in chosen for document_id in question.gold}
+    if documents == ALL:
+        return replace(corpus, asked=chosen)
+    if len(needed) > documents:
+        raise DatasetError(f"{len(chosen)} questions need {len(needed)} documents, more than {documents}", next_step="ask fewer of them")
+    others = [one.document_id for one in corpus.found if one.document_id not in needed]
+    kept = needed.union(stride(others, documents - len(needed), seed=seed))
+    return replace(corpus, found=tuple(one for one in corpus.found if one.document_id in kept), asked=chosen)
 
 
 def fewer_clients(corpus: Passages, most: int) -> Passages:

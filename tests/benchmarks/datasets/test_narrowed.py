@@ -1,7 +1,7 @@
 import pytest
 
 from benchmarks.datasets.corpus import DatasetError
-from benchmarks.datasets.narrowed import fewer_clients, fewer_documents, with_questions
+from benchmarks.datasets.narrowed import few_questions, fewer_clients, fewer_documents, with_questions
 from benchmarks.datasets.passages import Passages
 
 
@@ -18,6 +18,28 @@ def test_fewer_documents_keep_only_the_questions_that_they_can_answer(corpus):
     expected = ["q-across"] if "a" in kept else []
     assert [one.question_id for one in found.questions()] == [*expected, "q-homeless", "q-home"]
     assert {document_id for document_id, _ in found.rows(kept)} == kept
+
+
+def test_of_few_questions_all_that_they_need_is_kept_and_others_fill_up(corpus):
+    """Whichever is asked, what it needs is among the three documents; the seed says which the others are."""
+    for seed in range(8):
+        found = few_questions(corpus, 1, 3, seed=seed)
+        kept = [one.document_id for one in found.documents()]
+        (asked,) = found.questions()
+        assert len(kept) == 3
+        assert set(asked.gold) <= set(kept)
+        assert kept == sorted(kept)
+    assert few_questions(corpus, 1, 3, seed=5) == few_questions(corpus, 1, 3, seed=5)
+
+
+def test_few_questions_among_all_documents(corpus):
+    found = few_questions(corpus, 2, -1, seed=0)
+    assert (len(found.questions()), found.documents()) == (2, corpus.documents())
+
+
+def test_questions_that_need_more_documents_than_there_are_to_be_are_refused(corpus):
+    with pytest.raises(DatasetError, match="need 3 documents, more than 2"):
+        few_questions(corpus, -1, 2, seed=0)
 
 
 def test_the_clients_with_fewest_documents_become_one(corpus):
