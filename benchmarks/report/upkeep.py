@@ -21,6 +21,7 @@ INDEX = {
     "summaries": Column("summaries"),
     "seconds": Column("busy seconds", "s"),
     "wall_seconds": Column("wall seconds of all", "s"),
+    "model_calls": Column("model calls"),
     "model_tokens": Column("model tokens"),
     "writing_seconds": Column("writing of reports", "s"),
     "writing_calls": Column("its calls"),

@@ -150,6 +150,7 @@ def _row(edge: str, status: Mapping[str, Any], wall_seconds: float, folder: Path
         **{name: status[name] for name in ("chunks", "tokens", "entities", "relations", "subgraphs", "summaries")},
         "seconds": status["busy_s"],  # the edges of a cluster share the machine's cores
         "wall_seconds": round(wall_seconds, 1),  # of all edges together
+        "model_calls": status["model_calls"],
         "model_tokens": status["tokens_in"] + status["tokens_out"],
         "disk_bytes": disk_bytes(folder),
         "commit": code()["commit"],

@@ -83,13 +83,14 @@ def _told(report: Mapping[str, Any], tokenizer: Tokenizer) -> Told:
 def written(row: Mapping[str, Any], before: Before, waited: Waited, now: Levels) -> dict[str, Any]:
     """An index's row when the model has written its edge's reports: what that took, and how long they are beside the plain ones.
 
-    ``wall_seconds`` and ``model_tokens`` are then with the writing, whose seconds are those of all edges together.
+    ``wall_seconds``, ``model_calls`` and ``model_tokens`` are then with the writing, whose seconds are those of all edges together.
     """
     status = waited.told[row["edge"]]
     took = {name: status[field] - before.status[field] for name, field in USAGE.items()}
     return {
         **row,
         "wall_seconds": round(row["wall_seconds"] + waited.seconds, 1),
+        "model_calls": status["model_calls"],
         "model_tokens": status["tokens_in"] + status["tokens_out"],
         "writing_seconds": waited.seconds,
         **took,
