@@ -109,7 +109,7 @@ def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "line
     ParsedRelations(items=(RelationLine(subject='Ann', relation='works at', object='Mill'),), unread_lines=1)
     """
     given = {normalise(name): name for name in candidates}
-    rows = rows_of_lines(reply) if form == "lines" else _rows_of_json(reply)
+    rows = [parted(row, given.values()) for row in rows_of_lines(reply)] if form == "lines" else _rows_of_json(reply)
     found: dict[tuple[str, str, str], RelationLine] = {}
     unread = 0
     for row in rows:
@@ -152,6 +152,25 @@ def rows_of_lines(reply: str) -> list[list[str]]:
     """The fields of each line of a reply, without those that say "none"."""
     lines = (_BULLET.sub("", line.strip()) for line in reply.splitlines())
     return [[part.strip(_EDGES) for part in line.strip("| ").split("|")] for line in lines if line and not _nothing(line)]
+
+
+def parted(row: Sequence[str], names: Iterable[str]) -> Sequence[str]:
+    """A row in three parts where it has two: small models often write a relation and its object in one.
+
+    The object is the given name that stands first behind the relation, of those at one place the longest.
+
+    >>> parted(["Ann", "is a member of the Old Mill"], ["Mill", "Old Mill"]), parted(["Ann", "is tall"], ["Mill"])
+    (['Ann', 'is a member of', 'Old Mill'], ['Ann', 'is tall'])
+    """
+    if len(row) != 2:
+        return row
+    subject, said = row
+    found = ((match.start(), -len(name), name) for name in names if (match := re.search(rf"(?<!\w){re.escape(name)}(?!\w)", said)))
+    at, _, name = min(found, default=(0, 0, ""))
+    words = said[:at].split()
+    while words and words[-1].casefold() in DETERMINERS:
+        words.pop()
+    return [subject, " ".join(words), name] if words else row
 
 
 def _rows_of_json(reply: str) -> list[list[str]]:

@@ -77,6 +77,33 @@ def test_what_follows_a_given_name_is_cut():
     assert items("Rowan Ward by day | keeps | the Marlow Pumps on 10 November") == (KEEPS,)
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Rowan Ward | keeps the Marlow Pump",
+        "Rowan Ward | keeps Marlow Pump in the Blue Store",
+        "- Rowan Ward | keeps a Marlow Pump.",
+    ],
+)
+def test_a_relation_and_its_object_in_one_are_told_apart_by_the_given_name(line):
+    """The 1.5B writes half of its lines so where a passage is about one person."""
+    assert parse_relations(line, NAMES) == ParsedRelations((KEEPS,), 0)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "Rowan Ward | Marlow Pump",
+        "Rowan Ward | the Marlow Pump",
+        "Rowan Ward | keeps Marlow Pumpkins",
+        "Rowan Ward | is part of Rowan Ward",
+        "Rowan Ward | is the only one in the house that keeps Marlow Pump",
+    ],
+)
+def test_two_parts_without_a_relation_and_another_given_name_are_counted(line):
+    assert parse_relations(line, NAMES) == ParsedRelations((), 1)
+
+
 def test_a_longer_name_is_not_cut_to_a_given_one():
     assert items("Rowan Ward pharmacist | keeps | Marlow Pump")[0].subject == "Rowan Ward pharmacist"
 
