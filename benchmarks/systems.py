@@ -11,12 +11,15 @@ import httpx2
 
 from benchmarks.fdrag_systems import MEMORY, VARIANTS, Shares, copy_of, shared_copy
 from benchmarks.metrics.overviews import overview_of
+from benchmarks.reading import answered_in_few_words
 from benchmarks.records import AnswerRow, Asking, Pointer, Step
+from shared.errors import ModelError
+from shared.ports import Generator
 from shared.records import Level
 from shared.wire import EVIDENCE_BUDGET_TOKENS
 
 Layout = Literal["edges", "central"]  # each domain at its edge, or all documents at one
-Mode = Literal["auto", "local", "cloud", "global"]
+Mode = Literal["auto", "local", "cloud", "global", "read"]  # "read": what is found goes to a model of the benchmark's own
 CENTRAL = "central"  # the edge of the layout that has one
 ANSWER_TIMEOUT_S = 1800.0  # an edge gives up before, and a question about everything may take long
 OK = 200
@@ -109,6 +112,7 @@ def _overview(name: str, level: Level) -> System:
 _ALL = (
     System("naive", Start.of("edges", ONE_ANSWER | {"DGRAG_EDGE_STRATEGY": "naive"}, copy="naive"), mode="local"),
     System("local", Start.of("edges", ONE_ANSWER), mode="local"),
+    System("reader", mode="read"),
     System("cloud", mode="cloud"),
     System("centralized", Start.of("central", ONE_ANSWER | LIKE_THE_CLOUD), mode="local"),
     System("dgrag", gated=True),
@@ -227,18 +231,24 @@ class Asker:
     split: str
     urls: Mapping[str, str]  # by edge
     http: httpx2.AsyncClient
+    generator: Generator | None = None  # that reads, where the system's mode is "read"
 
     async def answer(self, asking: Asking) -> AnswerRow:
         """Ask one question at one edge; what goes wrong is a row with its error."""
         url = self.urls[CENTRAL if self.system.start.layout == "central" else asking.edge]
-        body = self.system.body(asking.question.text)
         started = time.perf_counter()
         try:
-            said, error = read(await self.http.post(f"{url}/v1/query", json=body, timeout=ANSWER_TIMEOUT_S))
-        except httpx2.HTTPError as problem:
+            said, error = await self._said(url, asking.question.text)
+        except (httpx2.HTTPError, ModelError) as problem:
             said, error = {}, f"{type(problem).__name__}: {problem}"
         error = error or alone(said)
         return self._row(asking, said, round(time.perf_counter() - started, 3), error)
+
+    async def _said(self, url: str, question: str) -> tuple[Mapping[str, Any], str]:
+        if self.generator is None:
+            return read(await self.http.post(f"{url}/v1/query", json=self.system.body(question), timeout=ANSWER_TIMEOUT_S))
+        found, error = read(await self.http.post(f"{url}/v1/retrieve", json={"question": question}))
+        return (found, error) if error else (await answered_in_few_words(self.generator, question, found), "")
 
     def _row(self, asking: Asking, said: Mapping[str, Any], seconds: float, error: str) -> AnswerRow:
         gate = said.get("gate")

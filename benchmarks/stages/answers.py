@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import asdict, replace
 from itertools import count
+
+from pydantic import SecretStr
 
 from benchmarks.cluster import Cluster
 from benchmarks.records import Asking
 from benchmarks.stages import Task, Work, together, tried
 from benchmarks.stages.opening import opened
 from benchmarks.systems import Asker, System
+from shared.models.build import build_generator, model_http
+from shared.ports import Generator
 
 
 def answers(work: Work, system: System, askings: Sequence[Asking]) -> Task:
@@ -19,11 +24,10 @@ def answers(work: Work, system: System, askings: Sequence[Asking]) -> Task:
     left = [asking for asking in askings if not work.journal.done("answers", _key(work, system, asking))]
 
     async def make(cluster: Cluster) -> None:
-        asker = Asker(system, work.split.name, cluster.edges, work.http)
         chars = sum(document.chars for document in work.corpus.documents())
         waiting, done = deque(left), count(1)
 
-        async def ask(asking: Asking) -> None:
+        async def ask(asker: Asker, asking: Asking) -> None:
             key = _key(work, system, asking)
             row = replace(await asker.answer(asking), tries=work.journal.tries("answers", key) + 1, code=work.code)
             if row.overview:
@@ -33,14 +37,28 @@ def answers(work: Work, system: System, askings: Sequence[Asking]) -> Task:
                 work.progress.say(f"{system.name}, {asking.edge}, {asking.question.question_id}: {row.error} ({tried(row.tries)})")
             work.journal.add("answers", key, asdict(row))
 
-        async def one_after_another() -> None:
+        async def one_after_another(asker: Asker) -> None:
             while waiting:
-                await ask(waiting.popleft())
+                await ask(asker, waiting.popleft())
                 work.progress.at(next(done))
 
-        await together(one_after_another() for _ in range(work.config.at_once))
+        async with reader(work, system) as generator:
+            asker = Asker(system, work.split.name, cluster.edges, work.http, generator)
+            await together(one_after_another(asker) for _ in range(work.config.at_once))
 
     return Task(system.start, f"{work.split.name}: {system.name}", len(left), make)
+
+
+@asynccontextmanager
+async def reader(work: Work, system: System) -> AsyncIterator[Generator | None]:
+    """The run's model, where the benchmark itself asks it."""
+    if system.mode != "read":
+        yield None
+        return
+    told = {"url": await work.fleet.model(), "api_key": SecretStr(work.fleet.model_key)}
+    settings = work.config.model_settings().model_copy(update=told)
+    async with model_http(settings) as http:
+        yield build_generator(settings, http)
 
 
 def _key(work: Work, system: System, asking: Asking) -> str:

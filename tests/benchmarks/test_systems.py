@@ -6,6 +6,8 @@ from benchmarks.systems import CENTRAL, KNOBS, SAME_FOR_ALL, SYSTEMS, Asker, Sta
 from cloud_server.settings import CloudSettings
 from edge_node.api.questions import QueryBody
 from edge_node.settings import EdgeSettings, channels_of
+from shared.errors import ModelUnavailable
+from shared.models.fake import ScriptedGenerator
 
 QUESTION = Question("q1", "When is the dock closed?", "harbour", ("In January.",), ("d1",))
 STEP = {"step": "samples", "ms": 12.5, "calls": 1, "tokens_in": 300, "tokens_out": 40, "bytes_out": 0, "bytes_in": 0}
@@ -20,7 +22,7 @@ SAID = {
 }
 
 
-async def asked(system, response, edge="orchard"):
+async def asked(system, response, edge="orchard", generator=None):
     """The row, and the requests that were made."""
     seen = []
 
@@ -32,7 +34,7 @@ async def asked(system, response, edge="orchard"):
 
     urls = {"harbour": "http://harbour", "orchard": "http://orchard", CENTRAL: "http://central"}
     async with httpx2.AsyncClient(transport=httpx2.MockTransport(answer)) as http:
-        row = await Asker(system_named(system), "domain", urls, http).answer(Asking(QUESTION, edge, "out"))
+        row = await Asker(system_named(system), "domain", urls, http, generator).answer(Asking(QUESTION, edge, "out"))
     return row, seen
 
 
@@ -45,6 +47,26 @@ async def test_an_answer_becomes_a_row_with_its_steps_and_the_edges_that_were_as
     assert row.asked_edges == ("harbour", "mill")
     assert seen[0].url == "http://orchard/v1/query"
     assert seen[0].read() == b'{"question":"When is the dock closed?","mode":"auto"}'
+
+
+async def test_a_reader_has_all_that_was_found_and_answers_in_one_line():
+    reader = ScriptedGenerator(lambda prompt: "\n January\nand so on")
+    found = {"evidence": [{"title": "Dock", "text": "Closed in January."}], "facts": ["Dock: a harbour's"]}
+    row, seen = await asked("reader", httpx2.Response(200, json=found), generator=reader)
+    assert (row.answer, row.answered, row.error) == ("January", True, "")
+    assert [(step.step, step.calls) for step in row.steps] == [("read", 1)]
+    assert (seen[0].url, seen[0].read()) == ("http://orchard/v1/retrieve", b'{"question":"When is the dock closed?"}')
+
+
+async def test_a_reader_whose_edge_or_model_fails_is_a_row_with_its_error():
+    def away(prompt):
+        raise ModelUnavailable("it is away")
+
+    failing = ScriptedGenerator(away)
+    row, _ = await asked("reader", httpx2.Response(503, json={"code": "busy", "detail": "wait"}), generator=failing)
+    assert row.error == "503 busy: wait"
+    row, _ = await asked("reader", httpx2.Response(200, json={"evidence": [], "facts": []}), generator=failing)
+    assert "it is away" in row.error
 
 
 async def test_centralised_is_asked_at_its_one_edge_and_stays_comparable_by_the_asking_edge():
