@@ -47,6 +47,9 @@ class Services:
                 else []
             )
             return {"evidence": [item, item], "facts": [], "edges": reports, "degraded": self.away, "reason": "away" if self.away else ""}
+        if path == "/model/chat/completions":
+            choice = {"index": 0, "message": {"role": "assistant", "content": next(self.answers)}, "finish_reason": "stop"}
+            return {"choices": [choice], "usage": {"prompt_tokens": 100, "completion_tokens": 3}}
         if body.get("mode") == "global":
             sites = [] if body.get("allow_escalation") == "no" else [SITE]
             told = f"The dock is closed in winter [1]. {next(self.answers)}"

@@ -109,6 +109,14 @@ def test_a_run_asks_every_system_the_same_questions_and_writes_figures_without_t
     assert not services.running
 
 
+def test_what_a_reader_is_to_answer_from_is_found_by_an_edge_and_read_by_the_runs_model(tmp_path, data, services):
+    figures = Runner(config(data, within=1, systems=["reader"]), tmp_path / "work", Quiet()).run(tmp_path / "out").figures
+    (row,) = figures["systems"]
+    assert (row["asked"], row["errors"], row["metrics"]["em"]["mean"], row["metrics"]["tokens_out"]["mean"]) == (2, 0, 1.0, 3.0)
+    assert [path.rpartition("/v1/")[2] for path, _ in services.asked] == ["retrieve", "/model/chat/completions"] * 2
+    assert "The dock is closed in January." in services.asked[1][1]["messages"][-1]["content"]
+
+
 def test_questions_within_and_out_of_domain_are_the_same_ones(tmp_path, data, services):
     Runner(config(data, within=1, out=1, systems=["dgrag"]), tmp_path / "work", Quiet()).run(tmp_path / "out")
     asked = Counter(body["question"] for path, body in services.asked if path.endswith("/v1/query"))
