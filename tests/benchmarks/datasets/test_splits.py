@@ -193,7 +193,7 @@ class Configured:
     """The fields of a split's configuration that deal documents."""
 
     name, files, edges, alpha, client, set, out = "s", ("books/*.jsonl",), 1, 10.0, "client_iid", "set", 3
-    documents, questions, clients, among = ALL, "", 0, ()
+    documents, questions, clients, among, asked = ALL, "", 0, (), ALL
 
     def __init__(self, kind):
         self.kind = kind
