@@ -33,7 +33,7 @@ from shared.ports import Embedder, FloatArray
 from shared.text.sentences import sentences
 
 console = Console(stderr=True, width=160)
-OUT, PLOT = Path("benchmarks/results/hypergraph.json"), Path(".dgrag-bench/hypergraph.png")
+OUT, PLOT = Path("benchmarks/results/hypergraph.json"), Path(".dgrag-bench/hypergraph.svg")
 SETS = ("hotpotqa", "musique", "2wikimultihopqa")
 SHAPE = Shape(softness=0.25, spread=0.1, margin=1.0, units=4, keep=0.1, steps=100)
 HARD = 1e-6  # a softness that leaves each unit in one hyperedge: k-means
@@ -223,7 +223,7 @@ def step_cost(units: FloatArray, keys: Sequence[str], shape: Shape) -> dict[str,
 
 
 def plotted(found: Mapping[str, Mapping[str, Run]]) -> bytes:
-    """The curves of each set as PNG; one that has ended stays where it ended."""
+    """The curves of each set as SVG; one that has ended stays where it ended."""
     from benchmarks.report.plots import Panel, lines  # matplotlib takes seconds
 
     return lines(

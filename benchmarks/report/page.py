@@ -16,7 +16,7 @@ from deploy.evaluation.intervals import Estimate
 LEAD = (
     "Small figures below a mean are its 95 % interval (Wilson’s for shares of questions, else percentile bootstrap, 2,000 resamples) and "
     "the sample’s size: questions, each counted and drawn once with all its askings. "
-    "Each table is beside this page as CSV, each figure as PNG."
+    "Each table is beside this page as CSV, each figure as SVG."
 )
 
 VERDICTS = frozenset({"met", "missed"})

@@ -97,7 +97,7 @@ def test_every_way_of_learning_is_run_and_shown():
     assert rows["k-means"]["hyperedges_of_a_unit"] == 1
     assert rows["ours"]["hyperedges_of_a_unit"] > 1
     assert found["random, rate 0.05"].losses[0] == found["mean form, random"].losses[0]
-    assert plotted({"some": found})[:4] == b"\x89PNG"
+    assert plotted({"some": found}).startswith(b"<?xml")
 
 
 def test_what_is_added_is_measured_against_what_is_trained_together():

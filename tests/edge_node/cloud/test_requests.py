@@ -129,7 +129,7 @@ async def test_evidence_is_given_while_points_of_reports_take_for_ever(graph):
     evidence = [REQUEST.model_copy(update={"request_id": f"e{n}"}) for n in range(AT_ONCE)]
     cloud = FakeCloud([*evidence, *(about_reports(f"p{n}") for n in range(1 + MAX_WAITING_REPORTS))])
     async with running(link_of(cloud, graph, points=hanging)):
-        await until(lambda: len(cloud.replies) == AT_ONCE)
+        await until(lambda: len(cloud.replies) == AT_ONCE and hanging.asked)
     assert sorted(cloud.replies) == ["e0", "e1", "e2", "e3"]
     assert {reply.refused for reply in cloud.replies.values()} == {"nothing here"}
     assert len(hanging.asked) == 1
@@ -146,7 +146,7 @@ async def test_null_control_evidence_that_hangs_in_all_its_slots_starves_evidenc
     cloud = FakeCloud([about_reports("p"), *evidence])
     async with running(link_of(cloud, graph, hanging, points=points)):
         await served.wait()
-        await until(lambda: "p" in cloud.replies)
+        await until(lambda: "p" in cloud.replies and len(hanging.asked) == AT_ONCE)
     assert (list(cloud.replies), len(hanging.asked)) == (["p"], AT_ONCE)
 
 
@@ -154,7 +154,7 @@ async def test_of_requests_for_points_one_runs_four_wait_and_the_next_hears_that
     hanging = Hanging()
     cloud = FakeCloud([about_reports(f"p{n}") for n in range(7)])
     async with running(link_of(cloud, graph, points=hanging)):
-        await until(lambda: len(cloud.replies) == 2)
+        await until(lambda: len(cloud.replies) == 2 and hanging.asked)
         assert {reply.refused for reply in cloud.replies.values()} == {"busy"}
         assert len(hanging.asked) == 1
 
