@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
@@ -12,7 +13,7 @@ from cloud_server.answering.availability import Availability
 from cloud_server.answering.fan_out import FanOut, FanOutRequest, FanOutResult, of_each
 from cloud_server.answering.merging import cosines, fill_budget, rescore, within_request
 from cloud_server.answering.ranking import Pool
-from cloud_server.answering.untold import of_titles, readings, titles_of, told, untold
+from cloud_server.answering.untold import first_read, of_titles, titles_of, told, untold
 from cloud_server.routing.matching import FURTHER, SummaryMatch, Untold, covering, owners
 from cloud_server.routing.memory_index import MemoryIndex
 from cloud_server.routing.summary_index import SummaryIndex
@@ -112,7 +113,7 @@ class EvidenceCollector:
 
     async def _named(self, sought: EdgeQuery, pool: Pool, reports: Sequence[EdgeReport]) -> dict[EdgeId, bytes]:
         """The marks to ask sites for, those that answered and a few more: of names that were read and that no passage is about."""
-        read = readings(sought.question, pool)
+        read = await asyncio.to_thread(first_read, sought.question, pool)
         named = zip(read, await self.titled([one.text for one in read]), strict=True)
         names = untold([(text, owners) for text, owners in named if text.told], told(pool))
         asked = {report.edge for report in reports}

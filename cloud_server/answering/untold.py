@@ -35,7 +35,7 @@ def reading(question: str, pool: Pool, order: Sequence[int], leads: Sequence[str
     return [Reading(question, 1.0), *sentences, *(Reading(one.text, BESIDE * weight, one.quotable) for one, _, weight in first)]
 
 
-def readings(question: str, pool: Pool) -> list[Reading]:
+def first_read(question: str, pool: Pool) -> list[Reading]:
     """The question, and the first sentences that came for it."""
     first = [(pool.passages[row], NEXT**place) for place, row in enumerate(ordered(pool, question)[:HOPS])]
     return [Reading(question, 1.0), *(Reading(one.text, weight, one.quotable) for one, weight in first)]
