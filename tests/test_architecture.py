@@ -127,6 +127,7 @@ BORDER = [
     "cloud_server/answering/availability.py",
     "cloud_server/answering/coordinator.py",
     "cloud_server/answering/fan_out.py",
+    "cloud_server/answering/gathering.py",
     "cloud_server/answering/mailbox.py",
     "cloud_server/answering/overview.py",
     "cloud_server/answering/passages.py",
