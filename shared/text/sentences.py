@@ -5,7 +5,12 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-_ABBREVIATION = r"(?<!\bDr)(?<!\bMr)(?<!\bMrs)(?<!\bMs)(?<!\bSt)(?<!\bNo)(?<!\bvs)(?<!\be\.g)(?<!\bi\.e)(?<!\bFig)(?<!\b[A-Z])"
+_ABBREVIATIONS = r"Dr Mr Mrs Ms St No vs e\.g i\.e Fig Prof Gen Col Capt Lt Sgt Rev Sen Gov Hon Mt Vol vol pp cf al [A-Z]"
+_ABBREVIATION = "".join(rf"(?<!\b{word})" for word in _ABBREVIATIONS.split()) + r"(?<!\([a-z])"  # "(d. March 851)"
+_GOES_ON = (
+    r"(?!(?<=\b[a-z]\.)\s\d)"  # "c. 1850", "p. 7"
+    r"(?!(?<=\b[ap]\.m\.)\s[a-z])"  # "at 5 p.m. on Friday", but "at 5 p.m. They left."
+)
 _GERMAN = (  # "Nr.", "bzw.", "z. B.", "d.h."
     r"(?<!\b[Nn]r)(?<!\bbzw)(?<!\bca)(?<!\bvgl)(?<!\binkl)(?<!\bggf)(?<!\bevtl)(?<!\b[Ss]tr)(?<!\bAbs)"
     r"(?<!\b[zdu]\.\s[BhaÄ])(?<!\b[zdu]\.[Bha])(?<!\b[zdu](?=\.\s?[BhaÄ]\.))"
@@ -16,7 +21,7 @@ _ORDINAL = (  # "am 12. März", "der 2. Stock": no sentence ends behind a German
     r"(?<!(?<!\bI\s)\b[ai]m\s\d\.)(?<!(?<!\bI\s)\b[ai]m\s\d\d\.)"  # but "I am 12. She is older."
     r"(?<!\b(?:vom|zum|der|des|dem|den)\s\d\.)(?<!\b(?:vom|zum|der|des|dem|den)\s\d\d\.)"
 )
-_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}{_GERMAN}\.{_ORDINAL}|[!?])[\"'”’)]*(?=\s|$)|[。！？][”’」』）]*)\s*|\n+")
+_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}{_GERMAN}\.{_GOES_ON}{_ORDINAL}|[!?])[\"'”’)]*(?=\s|$)|[。！？][”’」』）]*)\s*|\n+")
 WORD = re.compile(r"\w+")
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")  # Han letters and kana: no blanks stand between their words
 _STOP_WORDS = frozenset(
@@ -57,6 +62,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
     [(0, 34), (34, 43)]
     >>> len(sentences("I am 12. She is in the Museum of Art. It rains."))
     3
+    >>> len(sentences("Ermengarde (d. 20 March 851), wife of c. 830, see p. 7, fled at 5 p.m. on Friday. Prof. Alder et al. agree."))
+    2
     >>> sentences("泵坏了。换了！")
     [(0, 4), (4, 7)]
     """
