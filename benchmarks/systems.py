@@ -134,6 +134,7 @@ SYSTEMS: Mapping[str, System] = {system.name: system for system in _ALL}
 KNOBS = {
     "match": "DGRAG_CLOUD_MATCH_THRESHOLD",
     "evidence": "DGRAG_CLOUD_EVIDENCE_THRESHOLD",
+    "budget": "DGRAG_CLOUD_EVIDENCE_BUDGET_TOKENS",
     "samples": "DGRAG_EDGE_SAMPLES",
     "read": "DGRAG_EDGE_GLOBAL_READ_TOKENS",
     "memory": MEMORY,
