@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 
 from shared.ports import Reply
 from shared.records import TraceStep
@@ -92,6 +93,23 @@ class OpenStep:
         self.bytes_in += received
 
 
+_under_way: ContextVar[OpenStep | None] = ContextVar("step_under_way", default=None)
+
+
+def counted(reply: Reply) -> Reply:
+    """Count one model call in the step that is under way, for code that is handed no trace, and hand its reply on.
+
+    >>> trace = Trace()
+    >>> with trace.step("retrieve"):
+    ...     _ = counted(Reply(("a",), tokens_in=7, tokens_out=1))
+    >>> trace.steps()[0].tokens_in
+    7
+    """
+    if (step := _under_way.get()) is not None:
+        step.model(reply)
+    return reply
+
+
 class Trace:
     """Collects steps in the order in which they end.
 
@@ -113,9 +131,12 @@ class Trace:
         if self._on_begin is not None:
             self._on_begin(name)
         open_step, started = OpenStep(name), time.perf_counter()
+        outer = _under_way.get()
+        _under_way.set(open_step)
         try:
             yield open_step
         finally:
+            _under_way.set(outer)  # no reset: a stream that is broken off may end in another context
             ms = round((time.perf_counter() - started) * 1000, 2)
             counted = (open_step.calls, open_step.tokens_in, open_step.tokens_out, open_step.bytes_out, open_step.bytes_in)
             ended = TraceStep(name, ms, *counted)
