@@ -153,7 +153,7 @@ def _by_openvino(weights: Path, threads: int, *, is_needed: bool) -> MeanState:
             step = "run `pip install 'dgrag[openvino]'`, or set DGRAG_MODEL_EMBEDDER_RUNTIME=auto"
             raise SettingsError("the embedder's runtime openvino is not installed", next_step=step) from error
         return _by_onnxruntime(weights)
-    shape = {"NUM_STREAMS": threads, "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "THROUGHPUT"}
+    shape = {"NUM_STREAMS": threads, "INFERENCE_NUM_THREADS": threads, "PERFORMANCE_HINT": "THROUGHPUT", "ENABLE_CPU_PINNING": False}
     model = openvino.Core().compile_model(weights, "CPU", shape)
     free = SimpleQueue[Any]()  # a request serves one text at a time
     for _ in range(threads):
