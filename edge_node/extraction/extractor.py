@@ -26,7 +26,7 @@ from shared.records import Chunk, ChunkId, DocumentId, EntityMention, RelationMe
 REPEAT_TEMPERATURE = 0.3  # so that a second answer to the same question differs
 LOW_YIELD = 0.5  # a larger share of passages without any entity is worth telling
 MOST_FAILED = 0.5  # of a document's model calls; with more, the model is at fault, not the passages
-MIN_FAILED = 2
+MIN_FAILED = 4  # fewer may be a list or a table, of which no model makes relations
 MISSING = f"its pack is missing ({INSTALL}, then retry the document)"
 UNKNOWN = f"no pack knows it ({MODEL_NAMES})"
 _NOTHING = Extraction((), ())

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, Literal
@@ -20,6 +20,7 @@ from shared.ports import Message, Prompt, Reply
 from shared.records import Chunk, EntityMention, RelationMention
 from shared.text.prompts import load_prompt
 from shared.text.refusals import is_refusal
+from shared.text.sentences import content_words
 
 SEED = 1  # of samples drawn at a temperature above 0
 
@@ -100,20 +101,24 @@ def relation_schema(names: Sequence[str]) -> dict[str, Any]:
     return {"type": "object", "properties": {"relations": relations}, "required": ["relations"], "additionalProperties": False}
 
 
-def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "lines") -> ParsedRelations:
+def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "lines", passage: str | None = None) -> ParsedRelations:
     r"""Read a reply; never raises: what cannot be read is counted.
 
-    candidates: the names that were given. Another name is accepted when it is one (no pronoun, number, general noun).
+    candidates: the names that were given. Another name is accepted when it is one (no pronoun, number, general noun), and its words stand
+    in the ``passage``: a small model copies names from the example in its prompt.
 
     >>> parse_relations("Ann | works at | the mill\nand so on", ["Ann", "Mill"])
     ParsedRelations(items=(RelationLine(subject='Ann', relation='works at', object='Mill'),), unread_lines=1)
+    >>> parse_relations("Ann | opened | Tarrow Estates", ["Ann"], passage="Ann runs Marlow Estates.").items
+    ()
     """
     given = {normalise(name): name for name in candidates}
     rows = [parted(row, given.values()) for row in rows_of_lines(reply)] if form == "lines" else _rows_of_json(reply)
+    words = None if passage is None else content_words(passage)
     found: dict[tuple[str, str, str], RelationLine] = {}
     unread = 0
     for row in rows:
-        item = _checked(row, given)
+        item = _checked(row, given, words)
         if item is None:
             unread += 1
         elif len(found) < MAX_RELATIONS:
@@ -121,7 +126,7 @@ def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "line
     return ParsedRelations(tuple(found.values()), unread)
 
 
-def fault_of(reply: str, candidates: Iterable[str], *, form: Form = "lines") -> str:
+def fault_of(reply: str, candidates: Iterable[str], *, form: Form = "lines", passage: str | None = None) -> str:
     """Why a reply to a relation prompt cannot be used; empty if it can: it holds a relation, or says that there is none.
 
     >>> fault_of("Ann | works at | the mill", ["Ann"]), fault_of("NONE", ["Ann"]), fault_of(" ", ["Ann"])
@@ -129,7 +134,7 @@ def fault_of(reply: str, candidates: Iterable[str], *, form: Form = "lines") -> 
     """
     if not reply.strip():
         return "it is blank"
-    if parse_relations(reply, candidates, form=form).items or _says_none(reply, form=form):
+    if parse_relations(reply, candidates, form=form, passage=passage).items or _says_none(reply, form=form):
         return ""
     return "it is a refusal" if is_refusal(reply) else "it holds no relation in the form asked for"
 
@@ -189,17 +194,17 @@ def _rows_of_json(reply: str) -> list[list[str]]:
     return rows
 
 
-def _checked(row: Sequence[str], given: Mapping[str, str]) -> RelationLine | None:
+def _checked(row: Sequence[str], given: Mapping[str, str], words: Set[str] | None) -> RelationLine | None:
     if len(row) != 3 or row[0].casefold() in _HEADER:
         return None
-    subject, relation, target = _end(row[0], given), " ".join(row[1].split()), _end(row[2], given)
+    subject, relation, target = _end(row[0], given, words), " ".join(row[1].split()), _end(row[2], given, words)
     readable = any(character.isalpha() for character in relation) and len(relation.split()) <= MAX_RELATION_WORDS
     if not (subject and target and readable) or normalise(subject) == normalise(target):
         return None
     return RelationLine(subject, relation, target)
 
 
-def _end(text: str, given: Mapping[str, str]) -> str:
+def _end(text: str, given: Mapping[str, str], told: Set[str] | None) -> str:
     """The name that an end stands for: a given one, also where more follows ("Rowan Ward by telephone"); a new one; or none."""
     words = text.split()
     if not words or len(text) > MAX_NAME_CHARS or words[0].casefold() in _JOINING_WORDS:
@@ -207,7 +212,7 @@ def _end(text: str, given: Mapping[str, str]) -> str:
     for known in (text, " ".join(takewhile(lambda word: word.casefold() not in _JOINING_WORDS, words))):
         if normalise(known) in given:
             return given[normalise(known)]
-    return text if is_entity(text) else ""
+    return text if is_entity(text) and (told is None or content_words(text) <= told) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,7 +266,7 @@ class ModelExtractor:
             asked = glean_prompt(prompt, known, form=self.form) if known else prompt
             reply, failure = await self._ask(asked, chunk, names)
             calls, tokens_in, tokens_out = calls + 1, tokens_in + reply.tokens_in, tokens_out + reply.tokens_out
-            parsed = parse_relations(whole_lines(reply), names, form=self.form)
+            parsed = parse_relations(whole_lines(reply), names, form=self.form, passage=chunk.text)
             unread += parsed.unread_lines
             if failure is not None and not known:
                 return ModelExtraction(base, tokens_in, tokens_out, calls, unread, failure)
@@ -275,13 +280,13 @@ class ModelExtractor:
         """A reply, and why it cannot be used."""
 
         def usable(text: str) -> bool:
-            return not fault_of(text, names, form=self.form)
+            return not fault_of(text, names, form=self.form, passage=chunk.text)
 
         try:
             reply = await self.generator.generate(prompt, deadline_s=self.deadline_s, usable=usable, document=chunk.document_id)
         except ModelReplyError as error:
             return Reply(("",), 0, 0), error
-        fault = fault_of(whole_lines(reply), names, form=self.form)
+        fault = fault_of(whole_lines(reply), names, form=self.form, passage=chunk.text)
         return reply, ModelReplyError(f"the model's reply cannot be used: {fault}") if fault else None
 
 

@@ -65,7 +65,9 @@ async def test_a_new_name_becomes_an_entity_of_the_chunk():
     assert result.extraction.entities[2].description == "Marlow Pump kept in Blue Store."
 
 
-@pytest.mark.parametrize("said", ["I am not able to say.", "They are both in the ward.", '{"answer": 42}', "   "])
+@pytest.mark.parametrize(
+    "said", ["I am not able to say.", "They are both in the ward.", '{"answer": 42}', "   ", "Rowan Ward | opened | Tarrow Estates"]
+)
 async def test_a_reply_without_a_relation_leaves_spacys_and_says_why(said):
     result = await extractor(Scripted(said)).extract(CHUNK)
     assert result.extraction == BASE
