@@ -19,6 +19,7 @@ from benchmarks.report.tables import (
     names,
     set_of,
     sizes,
+    splits_of,
 )
 from deploy.evaluation.intervals import Estimate
 
@@ -117,6 +118,14 @@ def multi_hop(result: Row, reference: Row) -> Section:
     return Section("Retrieval for multi-hop questions", text, figures, tables)
 
 
+def _floors_of(result: Row, split: str, floors: Row) -> Row:
+    """The floors of a split's set, which are of the whole set and nothing else: none for a part of it, or for it among others."""
+    one = next((one for one in splits_of(result) if one.get("name") == split), {})
+    is_whole = one.get("documents", -1) == one.get("asked", -1) == -1 and not one.get("among")
+    found: Row = floors.get(set_of(result, split), {}) if is_whole else {}
+    return found
+
+
 def _found(result: Row, split: str, floors: Row) -> Table:
     rows = [row for row in result["retrieval"] if row["split"] == split]
     shown = [name for name in RANKED if any(name in row for row in rows)]
@@ -137,7 +146,7 @@ def _found(result: Row, split: str, floors: Row) -> Table:
         )
         for row in rows
     ]
-    for name, floor in floors.get(set_of(result, split), {}).items():
+    for name, floor in _floors_of(result, split, floors).items():
         cells.append((name + plots.FLOOR, "", *(floor.get(measure) for measure in shown), *(None for _ in (0, *costs, *FAILURES))))
     share = Column("recall@10 of centralised’s", "%")
     columns = (
@@ -171,7 +180,7 @@ def _found_dots(result: Row, split: str, floors: Row) -> Figure | None:
     series: dict[str, dict[str, plots.Value]] = {}
     for row in rows:
         series[row["system"]] = {name: found for name in RANKED if (found := estimate(row.get(name)))}
-    for name, floor in floors.get(set_of(result, split), {}).items():
+    for name, floor in _floors_of(result, split, floors).items():
         series[name + plots.FLOOR] = {measure: floor[measure] for measure in RANKED if measure in floor}
     series = {label: points for label, points in series.items() if points}
     if not series:
