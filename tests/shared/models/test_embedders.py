@@ -149,6 +149,22 @@ def test_a_runtime_whose_probe_is_as_good_as_the_known_one_shares_its_fingerprin
 
 
 @pytest.mark.model
+def test_openvino_binds_no_thread_to_a_core(minilm, monkeypatch):
+    """By default each process takes the first cores, so that the embedders of many edges wait for each other while others are idle."""
+    openvino = pytest.importorskip("openvino")
+    compiled = []
+
+    class Core(openvino.Core):
+        def compile_model(self, *given):
+            compiled.append(super().compile_model(*given))
+            return compiled[-1]
+
+    monkeypatch.setattr(openvino, "Core", Core)
+    OnnxEmbedder.load(minilm, runtime="openvino")
+    assert [model.get_property("ENABLE_CPU_PINNING") for model in compiled] == [False]
+
+
+@pytest.mark.model
 def test_openvino_reports_nothing_to_its_makers(minilm):
     script = (
         "import socket, sys; from pathlib import Path; from shared.models.embedders import OnnxEmbedder\n"
