@@ -323,7 +323,7 @@ class KETRAGSettings(GraphSettings):
     ket_neighbours: Annotated[int, Field(ge=2, le=20, multiple_of=2)] = 2  # K: half by shared words, half by meaning
     ket_core_share: Annotated[float, Field(gt=0, le=1)] = 0.8  # beta: of the chunks, whose entities make the skeleton
     ket_core_reader: Literal["nlp", "model"] = "nlp"  # who finds the relations of core chunks
-    ket_splits: Annotated[int, Field(ge=0, le=4)] = 0  # tau: a chunk is 2^tau pieces; 2 where chunks have 1,200 tokens
+    ket_splits: Annotated[int, Field(ge=0, le=4)] = 0  # tau: a chunk is 2^tau pieces; set 2 for chunks of 1,200 tokens
     ket_entity_share: Share = 0.4  # theta: of the tokens, for the skeleton's channel
     ket_keywords: Literal["words", "names"] = "names"  # "words": the paper's; "names": pairs of words out of names too
     ket_weights: Literal["plain", "idf"] = "idf"  # of keywords; "plain": the paper's, "idf": rare ones count more

@@ -1,4 +1,4 @@
-"""What the cloud's model reads of multi-hop questions: ``python -m benchmarks.answering.cloud_prompts [--data DATA] [--only NAME]``.
+"""What the cloud's model reads of multi-hop questions: ``python -m benchmarks.answering.cloud_prompts [--system NAME]``.
 
 The sets of ``multihop.toml``, each over five sites; every question is asked in mode ``cloud`` at its home. A stand-in takes the model's
 place, notes what it is asked, and refuses: no answer is judged. Told are how many of the documents that an answer needs are in the prompt,
@@ -99,10 +99,10 @@ def _plain(text: str) -> str:
     return " ".join(text.casefold().split())
 
 
-def found(split: FederatedSplit, data: DataConfig, work: Path) -> Mapping[str, Any]:
-    """Run one set, each time anew. Raises BenchmarkError."""
+def found(split: FederatedSplit, data: DataConfig, work: Path, system: str = "cloud") -> Mapping[str, Any]:
+    """Run one set, each time anew. Raises BenchmarkError, and ValueError for a system that is not known."""
     with noting() as (url, prompts), Board() as board:
-        asked = split.model_copy(update={"retrieval": (), "within": -1, "systems": ("cloud",)})
+        asked = split.model_copy(update={"retrieval": (), "within": -1, "systems": (system,)})
         Runner(RunConfig(name="prompts", data=data, split=(asked,), models=ModelsConfig(generator=url)), work, board).run(work / "out")
         return figures(Passages.read(data.root / split.set, split.client).questions(), prompts)
 
@@ -111,13 +111,14 @@ def main(
     data: Annotated[Path | None, typer.Option(help="Root of the data, instead of the configurations'.")] = None,
     only: Annotated[list[str] | None, typer.Option(help="This set alone; may be given again for others.")] = None,
     work: Annotated[Path, typer.Option(help="Where states are kept.")] = WORK,
+    system: Annotated[str, typer.Option(help="Whose prompts: cloud, or centralized to compare it with.")] = "cloud",
 ) -> None:
     """Ask each set's questions, and say what was read."""
     drop_settings_of_the_shell()
     for split in load_config(CONFIGS / "multihop.toml").split:
         if isinstance(split, FederatedSplit) and (not only or split.name in only):
-            told = found(split, DataConfig(root=data) if data else DataConfig(), work.resolve())
-            typer.echo(orjson.dumps({"set": split.name, **code(), "machine": machine(), **told}))
+            told = found(split, DataConfig(root=data) if data else DataConfig(), work.resolve(), system)
+            typer.echo(orjson.dumps({"set": split.name, "system": system, **code(), "machine": machine(), **told}))
 
 
 if __name__ == "__main__":

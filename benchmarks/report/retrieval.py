@@ -121,7 +121,7 @@ def multi_hop(result: Row, reference: Row) -> Section:
 def _floors_of(result: Row, split: str, floors: Row) -> Row:
     """The floors of a split's set, which are of the whole set and nothing else: none for a part of it, or for it among others."""
     one = next((one for one in splits_of(result) if one.get("name") == split), {})
-    is_whole = one.get("documents", -1) == one.get("asked", -1) == -1 and not one.get("among")
+    is_whole = one.get("documents", -1) == one.get("asked", -1) == -1 and not one.get("among") and not result["run"].get("limit")
     found: Row = floors.get(set_of(result, split), {}) if is_whole else {}
     return found
 

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any, Literal
+from unicodedata import combining, normalize
 
 from edge_node.extraction.names import is_entity, normalise
 from edge_node.extraction.nlp import Extraction, SpacyExtractor
@@ -30,6 +31,7 @@ MAX_ENTITIES = 30
 MAX_RELATIONS = 24
 MAX_RELATION_WORDS = 6
 MAX_NAME_CHARS = 80
+MIN_STEM, ENDING = 4, 3  # letters of a word
 MAX_TOKENS: Mapping[Form, int] = {"lines": 320, "json": 900}  # a relation costs about 12 tokens as a line, 35 as JSON
 
 _BULLET = re.compile(r"^(?:[-*•]|\(?\d{1,2}[.)])\s*")
@@ -105,7 +107,7 @@ def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "line
     r"""Read a reply; never raises: what cannot be read is counted.
 
     candidates: the names that were given. Another name is accepted when it is one (no pronoun, number, general noun), and its words stand
-    in the ``passage``: a small model copies names from the example in its prompt.
+    in the ``passage``, if only in another form: a small model copies names from the example in its prompt.
 
     >>> parse_relations("Ann | works at | the mill\nand so on", ["Ann", "Mill"])
     ParsedRelations(items=(RelationLine(subject='Ann', relation='works at', object='Mill'),), unread_lines=1)
@@ -114,7 +116,7 @@ def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "line
     """
     given = {normalise(name): name for name in candidates}
     rows = [parted(row, given.values()) for row in rows_of_lines(reply)] if form == "lines" else _rows_of_json(reply)
-    words = None if passage is None else content_words(passage)
+    words = None if passage is None else _words(passage)
     found: dict[tuple[str, str, str], RelationLine] = {}
     unread = 0
     for row in rows:
@@ -126,7 +128,7 @@ def parse_relations(reply: str, candidates: Iterable[str], *, form: Form = "line
     return ParsedRelations(tuple(found.values()), unread)
 
 
-def fault_of(reply: str, candidates: Iterable[str], *, form: Form = "lines", passage: str | None = None) -> str:
+def fault_of(reply: str, candidates: Iterable[str], *, form: Form = "lines") -> str:
     """Why a reply to a relation prompt cannot be used; empty if it can: it holds a relation, or says that there is none.
 
     >>> fault_of("Ann | works at | the mill", ["Ann"]), fault_of("NONE", ["Ann"]), fault_of(" ", ["Ann"])
@@ -134,7 +136,7 @@ def fault_of(reply: str, candidates: Iterable[str], *, form: Form = "lines", pas
     """
     if not reply.strip():
         return "it is blank"
-    if parse_relations(reply, candidates, form=form, passage=passage).items or _says_none(reply, form=form):
+    if parse_relations(reply, candidates, form=form).items or _says_none(reply, form=form):
         return ""
     return "it is a refusal" if is_refusal(reply) else "it holds no relation in the form asked for"
 
@@ -212,7 +214,18 @@ def _end(text: str, given: Mapping[str, str], told: Set[str] | None) -> str:
     for known in (text, " ".join(takewhile(lambda word: word.casefold() not in _JOINING_WORDS, words))):
         if normalise(known) in given:
             return given[normalise(known)]
-    return text if is_entity(text) and (told is None or content_words(text) <= told) else ""
+    return text if is_entity(text) and (told is None or all(_is_told(word, told) for word in _words(text))) else ""
+
+
+def _words(text: str) -> Set[str]:
+    """The words that carry meaning, without accents."""
+    return content_words("".join(letter for letter in normalize("NFKD", text) if not combining(letter)))
+
+
+def _is_told(word: str, told: Set[str]) -> bool:
+    """Whether a word is told, or one that differs from it in its ending, as "factories" from "factory"."""
+    stem = word[: max(MIN_STEM, len(word) - ENDING)]
+    return word in told or (len(stem) >= MIN_STEM and any(one.startswith(stem) for one in told))
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,13 +293,13 @@ class ModelExtractor:
         """A reply, and why it cannot be used."""
 
         def usable(text: str) -> bool:
-            return not fault_of(text, names, form=self.form, passage=chunk.text)
+            return not fault_of(text, names, form=self.form)
 
         try:
             reply = await self.generator.generate(prompt, deadline_s=self.deadline_s, usable=usable, document=chunk.document_id)
         except ModelReplyError as error:
             return Reply(("",), 0, 0), error
-        fault = fault_of(whole_lines(reply), names, form=self.form, passage=chunk.text)
+        fault = fault_of(whole_lines(reply), names, form=self.form)
         return reply, ModelReplyError(f"the model's reply cannot be used: {fault}") if fault else None
 
 

@@ -78,6 +78,7 @@ class OpenStep:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.is_open = True
         self.calls = self.tokens_in = self.tokens_out = self.bytes_out = self.bytes_in = 0
 
     def model(self, reply: Reply) -> Reply:
@@ -96,16 +97,16 @@ class OpenStep:
 _under_way: ContextVar[OpenStep | None] = ContextVar("step_under_way", default=None)
 
 
-def counted(reply: Reply) -> Reply:
+def count_call(reply: Reply) -> Reply:
     """Count one model call in the step that is under way, for code that is handed no trace, and hand its reply on.
 
     >>> trace = Trace()
     >>> with trace.step("retrieve"):
-    ...     _ = counted(Reply(("a",), tokens_in=7, tokens_out=1))
+    ...     _ = count_call(Reply(("a",), tokens_in=7, tokens_out=1))
     >>> trace.steps()[0].tokens_in
     7
     """
-    if (step := _under_way.get()) is not None:
+    if (step := _under_way.get()) is not None and step.is_open:
         step.model(reply)
     return reply
 
@@ -136,7 +137,9 @@ class Trace:
         try:
             yield open_step
         finally:
-            _under_way.set(outer)  # no reset: a stream that is broken off may end in another context
+            open_step.is_open = False
+            if _under_way.get() is open_step:  # no reset: a stream that is broken off may end in another context
+                _under_way.set(outer)
             ms = round((time.perf_counter() - started) * 1000, 2)
             counted = (open_step.calls, open_step.tokens_in, open_step.tokens_out, open_step.bytes_out, open_step.bytes_in)
             ended = TraceStep(name, ms, *counted)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import re
 from itertools import pairwise
 
-_ABBREVIATIONS = r"Dr Mr Mrs Ms St No vs e\.g i\.e Fig Prof Gen Col Capt Lt Sgt Rev Sen Gov Hon Mt Vol vol pp cf al [A-Z]"
+_ABBREVIATIONS = r"Dr Mr Mrs Ms St No vs e\.g i\.e Fig Prof Capt Lt Sgt Rev Mt pp cf [A-Z]"
 _ABBREVIATION = "".join(rf"(?<!\b{word})" for word in _ABBREVIATIONS.split()) + r"(?<!\([a-z])"  # "(d. March 851)"
 _GOES_ON = (
-    r"(?!(?<=\b[a-z]\.)\s\d)"  # "c. 1850", "p. 7"
+    r"(?!(?<=(?<![\w.'’/-])[bcd]\.)\s\d{3,4}\b)"  # "c. 1850"
+    r"(?!(?<=(?<![\w.'’/-])p\.)\s\d)(?!(?<=\b[Vv]ol\.)\s\d)"  # "p. 7", "vol. 9"
+    r"(?!(?<=\bet\sal\.)\s[(a-z])"  # "Kim et al. found", but "Kim et al. The next"
     r"(?!(?<=\b[ap]\.m\.)\s[a-z])"  # "at 5 p.m. on Friday", but "at 5 p.m. They left."
 )
 _GERMAN = (  # "Nr.", "bzw.", "z. B.", "d.h."
@@ -62,7 +64,7 @@ def sentences(text: str) -> list[tuple[int, int]]:
     [(0, 34), (34, 43)]
     >>> len(sentences("I am 12. She is in the Museum of Art. It rains."))
     3
-    >>> len(sentences("Ermengarde (d. 20 March 851), wife of c. 830, see p. 7, fled at 5 p.m. on Friday. Prof. Alder et al. agree."))
+    >>> len(sentences("Ermengarde (d. 20 March 851), born c. 795, see p. 7, fled at 5 p.m. on Friday. Prof. Alder et al. agree."))
     2
     >>> sentences("泵坏了。换了！")
     [(0, 4), (4, 7)]

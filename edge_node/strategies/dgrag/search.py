@@ -18,7 +18,7 @@ from edge_node.graph.ranking import blended, relevance, walk
 from edge_node.graph.view import View, Visibility, pair_of
 from edge_node.settings import Channel
 from shared.ports import FloatArray, Generator, Prompt
-from shared.telemetry.trace import counted
+from shared.telemetry.trace import count_call
 from shared.text.prompts import load_prompt
 
 START_CHUNKS = 20  # the most relevant ones, where the walk starts too …
@@ -128,7 +128,7 @@ class ModelKeywords:
     async def find(self, question: str) -> Keywords:
         """As the class says. Raises ModelError."""
         prompt = Prompt(PROMPT.render(question=question), max_tokens=MAX_TOKENS, schema=SCHEMA)
-        reply = counted(await self._generator.generate(prompt, deadline_s=DEADLINE_S))
+        reply = count_call(await self._generator.generate(prompt, deadline_s=DEADLINE_S))
         return parse_keywords(reply.texts[0], question)
 
 

@@ -139,6 +139,13 @@ async def test_half_of_the_passages_may_fail():
     assert len((await extractor(model).extract([chunk(n) for n in range(4)], silent)).shortfalls) == 2
 
 
+async def test_three_passages_may_all_fail_as_lists_do_and_four_may_not():
+    extracted = await extractor(Model(**{f"c{n}": [bad(), bad()] for n in range(3)})).extract([chunk(n) for n in range(3)], silent)
+    assert (words(extracted), len(extracted.shortfalls)) == (["keep"] * 3, 3)
+    with pytest.raises(ModelReplyError, match="4 of 4 passages"):
+        await extractor(Model(**{f"c{n}": [bad(), bad()] for n in range(4)})).extract([chunk(n) for n in range(4)], silent)
+
+
 async def test_with_most_passages_bad_the_model_is_at_fault():
     model = Model(**{f"c{n}": [bad(), bad()] for n in range(1, 9)})
     with pytest.raises(ModelReplyError, match="5 of 9 passages") as caught:

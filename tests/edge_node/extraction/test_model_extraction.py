@@ -1,6 +1,6 @@
 import pytest
 
-from edge_node.extraction.model_extraction import ModelExtractor, RelationLine, with_relations
+from edge_node.extraction.model_extraction import ModelExtractor, RelationLine, parse_relations, with_relations
 from edge_node.extraction.nlp import Extraction
 from shared.errors import ModelReplyError, ModelTimeout
 from shared.ports import Reply
@@ -65,9 +65,27 @@ async def test_a_new_name_becomes_an_entity_of_the_chunk():
     assert result.extraction.entities[2].description == "Marlow Pump kept in Blue Store."
 
 
+async def test_a_name_that_stands_nowhere_in_the_passage_joins_no_graph():
+    result = await extractor(Scripted("Rowan Ward | opened | Tarrow Estates\nRowan Ward | owns | Blue Stores")).extract(CHUNK)
+    assert words(result) == [("rowan ward", "owns", "blue store"), ("rowan ward", "keep", "marlow pump")]
+    assert (result.unread_lines, result.failure) == (1, None)
+
+
 @pytest.mark.parametrize(
-    "said", ["I am not able to say.", "They are both in the ward.", '{"answer": 42}', "   ", "Rowan Ward | opened | Tarrow Estates"]
+    ("name", "passage"),
+    [
+        ("Blue Factory", "Ann runs the Blue Factories."),
+        ("São Paulo", "Ann lives in Sao Paulo."),
+        ("Bayerische Staatsoper", "Ann singt in der Bayerischen Staatsoper."),
+        ("Marlow Mill", "Ann likes the Marlow Mill's roof."),
+        ("杭州泵站", "Ann在杭州泵站工作。"),
+    ],
 )
+def test_a_name_that_stands_in_another_form_is_taken(name, passage):
+    assert [item.object for item in parse_relations(f"Ann | knows | {name}", ["Ann"], passage=passage).items] == [name]
+
+
+@pytest.mark.parametrize("said", ["I am not able to say.", "They are both in the ward.", '{"answer": 42}', "   "])
 async def test_a_reply_without_a_relation_leaves_spacys_and_says_why(said):
     result = await extractor(Scripted(said)).extract(CHUNK)
     assert result.extraction == BASE
