@@ -11,6 +11,7 @@ from py3langid.langid import MODEL_FILE, LanguageIdentifier
 
 READ = "en"  # what spaCy's en_core_web_sm reads, and what few words, codes and tables count as
 CHINESE = "zh"
+GERMAN = "de"
 NEARLY_READ = frozenset({READ, "pcm"})  # Nigerian Pidgin, for which English dates are taken
 NO_LANGUAGE = "zxx"  # formulas, codes
 OTHER_SCRIPT = "other"  # a script that the detector does not read; for what leaves it is of no matter which language
@@ -33,7 +34,7 @@ _ENGLISH = re.compile(  # words that hardly any other language writes so: German
 
 
 _ASKING = {  # words that a question begins with in that language alone
-    "de": r"welche[mnrs]?|wer|wem|wen|wessen|wann|wo|woher|wohin|wie|wieso|weshalb|warum|wofür|womit|wodurch|wieviele?",
+    GERMAN: r"welche[mnrs]?|wer|wem|wen|wessen|wann|wo|woher|wohin|wie|wieso|weshalb|warum|wofür|womit|wodurch|wieviele?",
     "fr": r"quel(?:le)?s?|quand|où|pourquoi|comment(?!\s+on\b)|combien|qu['’]est-ce|est-ce",
     "es": r"¿\s?\w{1,40}|qué|cuál(?:es)?|quién(?:es)?|cuándo|dónde|cómo|cuánt[ao]s?",
 }

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
+from itertools import groupby
 
+from shared.text.language import GERMAN, language_of_question
 from shared.text.sentences import WORD, content_words
 
 MARK_BYTES = 3
@@ -36,11 +38,17 @@ def mark_of(name: str) -> int:
 def about(question: str, title: str) -> str:
     """A question as it is put to one document: with its title, and without the words that name other things.
 
+    In German any noun has a capital, so that only two such words in a row name something.
+
     >>> about("Where was the director of Gold Rain born?", "Ann Lee")
     'Ann Lee: Where was the director of born?'
+    >>> about("Wann wurde das Patent von Helga Rain erteilt?", "Ann Lee")
+    'Ann Lee: Wann wurde das Patent von erteilt?'
     """
     first, *rest = question.split() or [""]
-    return " ".join([f"{title}:", first, *(word for word in rest if not word[0].isupper())])
+    least = 2 if language_of_question(question) == GERMAN else 1
+    runs = ((is_capital, list(words)) for is_capital, words in groupby(rest, key=lambda word: word[0].isupper()))
+    return " ".join([f"{title}:", first, *(word for is_capital, words in runs if not is_capital or len(words) < least for word in words)])
 
 
 def packed(marks: Iterable[int]) -> bytes:
