@@ -104,7 +104,7 @@ class Extractor:
         """All chunks' mentions by spaCy, and by the model where it was asked; a shortfall says where it was of no use.
 
         Raises ModelTimeout and ModelUnavailable when the model is away, and ModelReplyError when more than MOST_FAILED of
-        what it said cannot be used; each with ``chunk_id``.
+        what it said, and at least MIN_FAILED of its replies, cannot be used; each with ``chunk_id``.
         """
         found = await asyncio.to_thread(self._spacy.extract, chunks, lambda done: progress("extract", done, len(chunks)))
         definitions = await asyncio.to_thread(definitions_of, chunks)
