@@ -14,6 +14,11 @@ def calls(trace):
     return [(step.step, step.calls) for step in trace.steps()]
 
 
+async def streaming(trace):
+    with trace.step("stream"):
+        yield 1
+
+
 async def test_a_call_counts_in_the_innermost_step_and_in_the_outer_one_when_that_has_ended():
     trace = Trace()
     with trace.step("outer"):
@@ -34,12 +39,7 @@ def test_a_call_behind_a_step_that_failed_counts_nowhere():
 
 async def test_a_stream_that_is_broken_off_in_another_task_leaves_no_step_that_counts():
     trace = Trace()
-
-    async def stream():
-        with trace.step("stream"):
-            yield 1
-
-    running = stream()
+    running = streaming(trace)
     await asyncio.create_task(anext(running))
     await running.aclose()
     count_call(REPLY)
@@ -48,12 +48,7 @@ async def test_a_stream_that_is_broken_off_in_another_task_leaves_no_step_that_c
 
 async def test_a_step_that_ends_within_another_ones_time_takes_nothing_from_it():
     trace = Trace()
-
-    async def stream():
-        with trace.step("stream"):
-            yield 1
-
-    running = stream()
+    running = streaming(trace)
     await anext(running)
     with trace.step("reader"):
         await running.aclose()
