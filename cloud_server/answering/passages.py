@@ -13,7 +13,7 @@ from cloud_server.answering.fan_out import FanOutRequest, FanOutResult, of_each
 from cloud_server.answering.gathering import CollectedEvidence, EdgeQuery, EvidenceCollector
 from cloud_server.answering.merging import distinct
 from cloud_server.answering.ranking import Pool, ordered, sentences_of, shared_places
-from cloud_server.answering.untold import Named, Reading, of_titles, reading, titles_of, told, untold
+from cloud_server.answering.untold import NOTHING, Named, Reading, Told, of_titles, reading, titles_of, told, untold
 from shared.ports import FloatArray, embed_questions
 from shared.records import EdgeId
 from shared.telemetry.trace import Trace
@@ -32,12 +32,12 @@ class _Read:
     leads: list[str]
     vectors: FloatArray  # (l, d), of the leads
     reads: list[Reading]  # the texts whose names count
-    told: frozenset[str]  # the names that passages are about
+    told: Told  # the names that passages are about, and who sent these
 
 
 def unread(question: str, questions: FloatArray) -> _Read:
     """Where nothing has come yet, the question alone leads further; ``questions`` (q, d): its vectors."""
-    return _Read([], [question], questions, [Reading(question, 1.0)], frozenset())
+    return _Read([], [question], questions, [Reading(question, 1.0)], NOTHING)
 
 
 class Reader:

@@ -1,13 +1,16 @@
-"""Names that were read and that no passage is about: where there are documents about them, sites are asked, and asked for these."""
+"""Names that were read, and the sites that have a document about them but sent no passage of it: they are asked for it."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
+from types import MappingProxyType
 
 from cloud_server.answering.fan_out import FanOutResult
 from cloud_server.answering.ranking import HOPS, QUALIFIER, Pool, ordered
-from cloud_server.routing.matching import Untold
+from cloud_server.routing.matching import AGAIN, Untold
 from shared.records import EdgeId, Evidence
 from shared.text.marks import mark_of, packed, plain, unpacked
 from shared.wire import MAX_TITLES_ASKED
@@ -26,6 +29,8 @@ class Reading:
 
 
 Named = tuple[Reading, Mapping[str, frozenset[EdgeId]]]  # a text, and the edges with a document about each name in it
+Told = Mapping[str, AbstractSet[EdgeId]]  # names, and the edges that sent a passage about each
+NOTHING: Told = MappingProxyType({})
 
 
 def reading(question: str, pool: Pool, order: Sequence[int], leads: Sequence[str]) -> list[Reading]:
@@ -41,24 +46,31 @@ def first_read(question: str, pool: Pool) -> list[Reading]:
     return [Reading(question, 1.0), *(Reading(one.text, weight, one.quotable) for one, weight in first)]
 
 
-def told(pool: Pool) -> frozenset[str]:
-    """The names that a passage is about: its title, with and without a qualifier."""
-    return frozenset(name for one in pool.passages for name in names_of(one))
+def told(pool: Pool) -> Told:
+    """The names that passages are about, by their titles, with and without a qualifier; of each the edges that sent such a passage."""
+    senders = defaultdict[str, set[EdgeId]](set)
+    for one in pool.passages:
+        for name in names_of(one):
+            senders[name].add(one.edge)
+    return senders
 
 
-def untold(named: Iterable[Named], known: Collection[str] = ()) -> list[Untold]:
-    """The names in texts that are not ``known``, each with the most that it counts in one, and the edges with a document about it.
+def untold(named: Iterable[Named], known: Told = NOTHING) -> list[Untold]:
+    """The names in texts, each with the most that it counts in one, and the edges with a document about it that have not told it.
+
+    A name that one edge has told counts less at the others, not nothing: whoever titles a passage with it may lie (goal S10).
 
     >>> a, b = EdgeId("a"), EdgeId("b")
     >>> texts = [Reading("Rain in Oslo", 0.5), Reading("Oslo", 1.0)]
-    >>> untold(zip(texts, [{"oslo": frozenset({a}), "rain": frozenset({b})}, {"oslo": frozenset({a})}]), {"rain"})
-    [Untold(name='oslo', weight=1.0, owners=frozenset({'a'}))]
+    >>> untold(zip(texts, [{"oslo": frozenset({a}), "rain": frozenset({b})}, {"oslo": frozenset({a, b})}]), {"rain": {b}, "oslo": {b}})
+    [Untold(name='oslo', weight=0.5, owners=frozenset({'a'}))]
     """
     found = dict[str, Untold]()
     for text, names in named:
         for name, owners in names.items():
-            if name not in known and (name not in found or found[name].weight < text.weight):
-                found[name] = Untold(name, text.weight, owners)
+            weight = text.weight * (AGAIN if name in known else 1.0)
+            if (silent := owners - known.get(name, frozenset())) and (name not in found or found[name].weight < weight):
+                found[name] = Untold(name, weight, silent)
     return list(found.values())
 
 

@@ -145,6 +145,10 @@ async def test_a_site_is_asked_again_for_its_document_about_a_name_that_was_read
     assert await notes_asked(service, kit, found, kit.evidence(FILM)) == [("", False), (ANN, True)]
 
 
+async def test_a_passage_titled_with_a_name_keeps_no_other_site_from_being_asked_for_its_document(service, kit, found):
+    assert await notes_asked(service, kit, found, {**kit.evidence(FILM), "title": "Ann Lee"}) == [("", False), (ANN, True)]
+
+
 async def test_who_sends_nothing_near_and_then_refuses_is_still_judged_by_what_it_sent(service, kit, found):
     await with_titles(service, kit, "notes", "Where was the director of the film Gold Rain born?")
     reply, asked, _ = await found(ASK, asking=EdgeId("films"), notes=([kit.evidence("Buy here.")], "policy", "policy"))
