@@ -91,13 +91,15 @@ def error_text(raw: bytes) -> str:
 
     >>> error_text(b'{"error": {"message": "too long"}}')
     'too long'
+    >>> error_text(b"")
+    'no reason given'
     """
     try:
         error = _Failure.model_validate_json(raw).error
     except ValidationError:
         error = raw.decode("utf-8", errors="replace")
     text = error.message if isinstance(error, _Message) else error
-    return " ".join(text.split())[:200]
+    return " ".join(text.split())[:200] or "no reason given"
 
 
 def without_thinking(text: str) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping
 from contextlib import aclosing
 from http import HTTPStatus
 from typing import Any
@@ -100,7 +100,7 @@ class OpenAIGenerator:
                 return response
             asked_s = retry_after_s(response.headers.get("Retry-After", ""), date=response.headers.get("Date", ""))
             async with aclosing(response):
-                failure = await self._failure(response, retry_after_s=asked_s or 0.0)
+                failure = await self._failure(response, next_step=_next_step(body), retry_after_s=asked_s or 0.0)
             wait_s = self._retry_wait_s * attempt if asked_s is None else asked_s
             late = asyncio.get_running_loop().time() + wait_s >= ends
             if not _passing(response.status_code) or attempt == ATTEMPTS or late or not self._retries.take():
@@ -138,7 +138,7 @@ class OpenAIGenerator:
                     if line.startswith(b"data:"):
                         yield line.removeprefix(b"data:").strip().decode("utf-8", errors="replace")
 
-    async def _failure(self, response: httpx2.Response, *, retry_after_s: float) -> ModelUnavailable | ModelReplyError:
+    async def _failure(self, response: httpx2.Response, *, next_step: str, retry_after_s: float) -> ModelUnavailable | ModelReplyError:
         """What a status other than 200 means."""
         raw = b""
         async with aclosing(self._blocks(response)) as blocks:
@@ -153,11 +153,9 @@ class OpenAIGenerator:
             )
         if _passing(status) or status < HTTPStatus.BAD_REQUEST:
             return ModelUnavailable(
-                f"the model server cannot answer now ({status}: {said})",
-                next_step="look at the model server's log",
-                retry_after_s=retry_after_s,
+                f"the model server cannot answer now ({status}: {said})", next_step=next_step, retry_after_s=retry_after_s
             )
-        return ModelReplyError(f"the model server refused the request ({status}: {said})")
+        return ModelReplyError(f"the model server refused the request ({status}: {said})", next_step=next_step)
 
     def _unreachable(self, error: httpx2.HTTPError) -> ModelUnavailable:
         reason = str(error) or type(error).__name__
@@ -173,6 +171,12 @@ async def _next_before(ends: float, events: AsyncIterator[str]) -> str | None:
     if data is None:
         raise ModelReplyError("the model server's stream broke off")
     return data if data != STREAM_END else None
+
+
+def _next_step(body: Mapping[str, Any]) -> str:
+    """What whoever runs a failing server can do. Some servers have no structured outputs, and fail without saying so."""
+    step = "look at the model server's log"
+    return f"{step}: the request has a JSON schema, so it needs a server with structured outputs" if "response_format" in body else step
 
 
 def _passing(status: int) -> bool:

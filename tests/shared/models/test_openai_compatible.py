@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import httpx2
 import pytest
@@ -130,6 +131,15 @@ async def test_a_server_that_stays_busy_is_given_up_after_three_requests():
     with pytest.raises(ModelUnavailable, match="Loading model"):
         await generator(handler).generate(ASK, deadline_s=5)
     assert len(seen) == 3
+
+
+@pytest.mark.parametrize(("schema", "hint"), [({"type": "object"}, True), (None, False)])
+@pytest.mark.parametrize(("status", "error"), [(500, ModelUnavailable), (400, ModelReplyError)])
+async def test_a_server_that_fails_on_a_schema_is_said_to_need_structured_outputs(status, error, schema, hint):
+    handler, _ = answers(*[httpx2.Response(status)] * 3)
+    with pytest.raises(error, match="no reason given") as caught:
+        await generator(handler).generate(replace(ASK, schema=schema), deadline_s=5)
+    assert ("structured outputs" in caught.value.next_step) is hint
 
 
 async def test_a_wait_beyond_the_deadline_is_not_begun():
