@@ -1,4 +1,4 @@
-"""One of ten edges lies: what it gains, with the cloud's controls and without (goal S10).
+"""One edge lies beside ten honest ones: what it gains, with the cloud's controls and without (goal S10).
 
 ``python -m benchmarks.clouds.hijack DATA [--state DIR] [--out FILE]`` indexes UltraDomain JSONL files with ten real edges, then lets the
 cloud's own matching, screening, standing and merging choose edges and passages for every question; no model writes answers.

@@ -8,6 +8,8 @@ from typing import Any
 from benchmarks.peers.scores import CHARS_A_TOKEN
 from benchmarks.report import plots
 from benchmarks.report.tables import Cell, Column, Figure, Row, Section, Table, names
+from deploy.evaluation.intervals import Estimate
+from shared.intervals import wilson_interval
 
 MB = 1e6
 INDEX = {
@@ -42,7 +44,6 @@ USE = {
 }
 QUALITY = {
     "set": Column("set"),
-    "questions": Column("questions"),
     "budget": Column("context asked for, tokens"),
     "coverage": Column("coverage", "%"),
     "gold_recall": Column("needed documents", "%"),
@@ -64,7 +65,7 @@ OWN_CPU = (
 def peers(result: Row) -> Section:
     """Other systems on the same corpus, with the same model server and embedder. Goals stand with the run's others."""
     rows = [row for row in result["peers"] if "error" not in row]
-    scores = [{**row, **one, "system": _asked(row, one)} for row in rows if row["step"] == "quality" for one in row["quality"]]
+    scores = [_scored(row, one) for row in rows if row["step"] == "quality" for one in row["quality"]]
     tables = [
         _table("index", "Indexing", [row for row in rows if row["step"] == "index"], INDEX, OWN_CPU),
         _table("use", "Opening, retrieving, one more document", [row for row in rows if row["step"] == "use"], USE, OWN_CPU),
@@ -78,8 +79,11 @@ def peers(result: Row) -> Section:
     return Section("Peers in the same run", text if shown else "", _growth([row for row in rows if row["step"] == "index"]), shown)
 
 
-def _asked(row: Row, one: Row) -> str:
-    return f"{row['system']}, chunks alone" if one.get("chunks_alone") else str(row["system"])
+def _scored(row: Row, one: Row) -> Row:
+    """What a system found for the questions of a set within one budget; the share of questions covered with Wilson's interval."""
+    system = f"{row['system']}, chunks alone" if one.get("chunks_alone") else str(row["system"])
+    n, coverage = int(row["questions"]), float(one["coverage"])
+    return {**row, **one, "system": system, "coverage": Estimate(coverage, *wilson_interval(coverage, n), n)}
 
 
 def _table(step: str, title: str, rows: Sequence[Row], columns: Mapping[str, Column], note: str) -> Table:

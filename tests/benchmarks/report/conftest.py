@@ -154,11 +154,12 @@ def journal():
             },
             {"system": "lightrag", "step": "index", "size": 100_000, "tokens": 101_962, "own_cpu_s": 5.2, "disk_bytes": 11_900_000},
             {"system": "dgrag", "step": "use", "size": 100_000, "ask_own_cpu_p50_ms": 2.4, "add_own_cpu_s": 0.03},
-            {"system": "dgrag", "step": "quality", "set": "hotpotqa", "quality": [{"budget": 1000, "coverage": 0.8}]},
+            {"system": "dgrag", "step": "quality", "set": "hotpotqa", "questions": 60, "quality": [{"budget": 1000, "coverage": 0.8}]},
             {
                 "system": "lightrag",
                 "step": "quality",
                 "set": "hotpotqa",
+                "questions": 60,
                 "quality": [{"budget": 1000, "chunks_alone": True, "coverage": 0.7}],
             },
             {"system": "nano-graphrag", "step": "index", "size": 100_000, "error": "took more than 600 s"},
