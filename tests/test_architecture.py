@@ -104,6 +104,7 @@ BORDER = [
     "benchmarks/peers/driver.py",
     "benchmarks/peers/edge.py",
     "benchmarks/peers/environments.py",
+    "benchmarks/peers/fast_graphrag.py",
     "benchmarks/peers/lightrag.py",
     "benchmarks/peers/model_server.py",
     "benchmarks/peers/nano_graphrag.py",

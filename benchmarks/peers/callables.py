@@ -1,4 +1,4 @@
-"""A model server's client as the two functions that both peers take. Functions, not methods: LightRAG copies its settings deep."""
+"""A model server's client as the two functions that peers take. Functions, not methods: LightRAG copies its settings deep."""
 
 from __future__ import annotations
 

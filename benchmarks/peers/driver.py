@@ -27,6 +27,7 @@ ADAPTERS = {  # module and class
     "dgrag-spacy": ("benchmarks.peers.edge", "WithSpacy"),
     "lightrag": ("benchmarks.peers.lightrag", "Adapter"),
     "nano-graphrag": ("benchmarks.peers.nano_graphrag", "Adapter"),
+    "fast-graphrag": ("benchmarks.peers.fast_graphrag", "Adapter"),
 }
 
 Row = dict[str, Any]

@@ -19,7 +19,7 @@ _FORBIDDEN = str.maketrans({'"': "'", "(": "[", ")": "]", "\n": " "})  # what wo
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A reply, and which step of the system asked for it: extract, glean, loop, keywords, report, summary or other."""
+    """A reply, and which step of the system asked for it: extract, glean, loop, keywords, merge, report, summary or other."""
 
     kind: str
     text: str
@@ -91,6 +91,17 @@ def nano_records(passage: str, say: Say) -> str:
     return "##".join(records) + COMPLETE
 
 
+def fast_graph(passage: str, say: Say) -> str:
+    """A passage's graph for fast-graphrag. It wants every entity in a relation, as only these lead to passages: lone ones get one."""
+    said = say(passage)
+    entities = [{"name": clean(name), "type": kind, "desc": clean(text)} for name, kind, text in said.entities]
+    links = [{"source": clean(a), "target": clean(b), "desc": clean(text)} for a, b, _, text, _ in said.relations]
+    linked = [name for link in links for name in (link["source"], link["target"])]
+    lone = [entity for entity in entities if entity["name"] not in linked]
+    others = [{"source": entity["name"], "target": name, "desc": entity["desc"]} for entity in lone for name in linked[:1]]
+    return json.dumps({"entities": entities, "relationships": links, "other_relationships": others}, ensure_ascii=False)
+
+
 def edge_lines(passage: str, say: Say) -> str:
     """Relation lines of our edge, whose entities were found before; "NONE" where there are none."""
     lines = [f"{clean(a)} | {_relation(words)} | {clean(b)}" for a, b, words, _, _ in say(passage).relations]
@@ -107,6 +118,12 @@ def lightrag_keywords(question: str, _: Say) -> str:
     """Keywords on two levels for LightRAG."""
     low, high = keywords(question)
     return json.dumps({"high_level_keywords": high, "low_level_keywords": low}, ensure_ascii=False)
+
+
+def fast_entities(question: str, say: Say) -> str:
+    """What a question names, each with its type before it as fast-graphrag wants it; it looks for the whole question too."""
+    named = [f"[{kind.upper()}] {name}" for name, kind, _ in say(question).entities]
+    return json.dumps({"named": named, "generic": []}, ensure_ascii=False)
 
 
 def keywords(question: str) -> tuple[list[str], list[str]]:
@@ -131,6 +148,16 @@ def nano_report(listing: str, _: Say) -> str:
 def merged(listing: str, _: Say) -> str:
     """A merged description: the last words of what was to be merged."""
     return clean_words(listing, SUMMARY_WORDS)
+
+
+def fast_description(listing: str, say: Say) -> str:
+    """The same for fast-graphrag."""
+    return json.dumps({"description": merged(listing, say)}, ensure_ascii=False)
+
+
+def nothing_alike(_: str, __: Say) -> str:
+    """Of the facts between two entities of fast-graphrag, each says something else."""
+    return json.dumps({"grouped_facts": []})
 
 
 def edge_summary(listing: str, _: Say) -> str:
@@ -170,6 +197,10 @@ FORMS = (
     Form("nano-graphrag", "glean", ("MANY entities were missed",), nothing_missed),
     Form("nano-graphrag", "loop", ("It appears some entities",), no),
     Form("nano-graphrag", "report", ("comprehensive report of a community", "report_title"), nano_report, "-----Relationships-----"),
+    Form("fast-graphrag", "extract", ("<<DOCUMENT_START>>",), fast_graph, "<<DOCUMENT_START>>\n**Document**:\n", "\n<<DOCUMENT_END>>"),
+    Form("fast-graphrag", "keywords", ("to perform information retrieval", "-INPUT-"), fast_entities, "\nQuery: ", "\nOutput:"),
+    Form("fast-graphrag", "summary", ("generating a summary of the data", "Current:"), fast_description, "\nCurrent:\n", "\n\nUpdated:"),
+    Form("fast-graphrag", "merge", ("maintaining a list of facts",), nothing_alike),
     Form("both peers", "summary", ("Description List:",), merged, "Description List:", "---Output---"),
     Form("our edge", "extract", ("\nPassage: ", "\nRelations:"), edge_lines, "\nPassage: ", "\nRelations:"),
     Form("our edge", "glean", ("Some relations of the passage are missing.",), none),

@@ -34,7 +34,7 @@ Row = dict[str, Any]
 Progress = Callable[[str, int, int], None]
 Models = Literal["instant", "embedding", "real"]
 MODELS: tuple[Models, ...] = get_args(Models)
-SystemName = Literal["dgrag", "dgrag-spacy", "lightrag", "nano-graphrag"]
+SystemName = Literal["dgrag", "dgrag-spacy", "lightrag", "nano-graphrag", "fast-graphrag"]
 COST_ONLY = frozenset({"dgrag-spacy"})  # where quality is measured, the shared extraction is spaCy's: it would find the same
 STAGE = "peers"
 TRIES = 2
@@ -47,7 +47,7 @@ class PeersConfig(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     enabled: bool = False
-    systems: Annotated[tuple[SystemName, ...], AfterValidator(distinct)] = ("dgrag", "dgrag-spacy", "lightrag", "nano-graphrag")
+    systems: Annotated[tuple[SystemName, ...], AfterValidator(distinct)] = get_args(SystemName)
     files: tuple[str, ...] = ("multihop_rag/corpus.jsonl", "podcast/corpus.jsonl")  # below the data folder; cost
     sizes: Annotated[tuple[Annotated[int, Field(ge=1000)], ...], AfterValidator(distinct)] = (
         100_000,

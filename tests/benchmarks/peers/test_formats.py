@@ -25,6 +25,11 @@ def nano(passage: str) -> str:
     return f"Text:\nAn example.\n######\n-Real Data-\n######\nEntity_types: [person]\nText: {passage}\n######################\nOutput:\n"
 
 
+def fast(passage: str) -> str:
+    """The last message of fast-graphrag's extraction, in its shape."""
+    return f"# INPUT DATA\n<<DOCUMENT_START>>\n**Document**:\n{passage}\n<<DOCUMENT_END>>\n\nOUTPUT:\n"
+
+
 def test_lightrag_gets_rows_of_four_and_five_fields():
     said = answer(["system", lightrag(PASSAGE)], say)
     rows = [row.split("<|#|>") for row in said.text.splitlines()]
@@ -45,6 +50,39 @@ def test_nano_graphrag_gets_records_in_brackets():
         f'("entity"<|>"Osric Vale"<|>"concept"<|>"{SENTENCE}")',
         f'("relationship"<|>"Osric Vale"<|>"Harrow Mill"<|>"{SENTENCE}"<|>1.0)',
     ]
+
+
+def test_fast_graphrag_gets_a_graph_in_json():
+    said = answer(["system", fast(PASSAGE)], say)
+    assert said.kind == "extract"
+    assert json.loads(said.text) == {
+        "entities": [
+            {"name": "Harrow Mill", "type": "concept", "desc": SENTENCE},
+            {"name": "Osric Vale", "type": "concept", "desc": SENTENCE},
+        ],
+        "relationships": [{"source": "Osric Vale", "target": "Harrow Mill", "desc": SENTENCE}],
+        "other_relationships": [],
+    }
+
+
+def test_an_entity_of_fast_graphrag_without_a_relation_gets_one_to_another_of_its_passage():
+    alone = Said([("A", "x", "one"), ("B", "x", "two"), ("C", "x", "three")], [("B", "C", "", "they meet", 1.0)])
+    links = [{"source": "A", "target": "B", "desc": "one"}]
+    assert json.loads(answer([fast("…")], lambda _: alone).text)["other_relationships"] == links
+    assert json.loads(answer([fast("…")], lambda _: Said([("A", "x", "one")], [])).text)["other_relationships"] == []
+
+
+def test_fast_graphrag_looks_for_what_a_question_names_with_its_type():
+    asked = f"… entities relevant to perform information retrieval …\n-EXAMPLE 1-\nQuery: Who?\n-INPUT-\nQuery: {QUESTION}\nOutput:\n"
+    said = answer([asked], lambda text: Said([("Orrin Mill", "place", text)], []))
+    assert (said.kind, json.loads(said.text)) == ("keywords", {"named": ["[PLACE] Orrin Mill"], "generic": []})
+
+
+def test_fast_graphrag_gets_descriptions_in_json_and_keeps_every_fact():
+    said = answer(["… generating a summary of the data provided below …\nCurrent:\nIt is old.\nIt leads.\n\nUpdated:\n"], say)
+    assert (said.kind, json.loads(said.text)) == ("summary", {"description": "It is old. It leads."})
+    said = answer(["… maintaining a list of facts …\nFacts:\n0, A leads B\n1, A led B\n\nOuput:\n"], say)
+    assert (said.kind, json.loads(said.text)) == ("merge", {"grouped_facts": []})
 
 
 def test_the_edge_gets_lines_that_its_own_parser_reads():
@@ -96,7 +134,7 @@ def test_what_nobody_asks_gets_an_answer_all_the_same():
     assert answer(["Good day."], say).kind == "other"
 
 
-@pytest.mark.parametrize("ask", [lightrag, nano])
+@pytest.mark.parametrize("ask", [lightrag, nano, fast])
 def test_marks_of_a_format_inside_a_text_do_not_end_a_field(ask):
     wild = Said([('A "B" (C)', "concept", "x <|#|> y ## z | (w)")], [])
     said = answer([ask("…")], lambda _: wild).text

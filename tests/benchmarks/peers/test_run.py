@@ -1,4 +1,5 @@
 from pathlib import Path
+from typing import get_args
 
 import orjson
 import pytest
@@ -7,7 +8,8 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.journal import Journal
 from benchmarks.peers import run
 from benchmarks.peers.corpus import write
-from benchmarks.peers.run import PeersConfig, figures, run_peers, units
+from benchmarks.peers.driver import ADAPTERS
+from benchmarks.peers.run import PeersConfig, SystemName, figures, run_peers, units
 
 PASSAGE = "Osric Vale{n} leads Harrow Mill{n}. Harrow Mill{n} grinds corn for Ann Lister. The mill is old and nobody else inspects it."
 SMALL = {"sizes": [1000], "files": ["corpus.jsonl"], "questions": "questions.jsonl", "quality": "", "queries": 2, "new_tokens": 100}
@@ -31,6 +33,10 @@ def data(tmp_path):
 def peers(config, data, tmp_path, told=lambda *_: None):
     with Journal(tmp_path / "journal.jsonl") as journal:
         return run_peers(PeersConfig(**config), data=data, work=tmp_path / "work", journal=journal, progress=told)
+
+
+def test_every_system_has_an_adapter_and_runs_by_default():
+    assert get_args(SystemName) == PeersConfig().systems == tuple(ADAPTERS)
 
 
 def test_what_one_system_does_at_one_size_stands_together():
@@ -202,11 +208,11 @@ def test_contexts_of_chunks_alone_are_judged_apart(data, tmp_path, monkeypatch):
 @pytest.mark.model
 @pytest.mark.data
 def test_the_real_peers_index_answer_and_take_one_more_document(data_folder, tmp_path):
-    """Makes both virtual environments: needs pip's package index."""
+    """Makes all virtual environments: needs pip's package index."""
     rows = peers({"sizes": [20_000], "queries": 3, "quality": ""}, data_folder, tmp_path)
     found = {(row["system"], row["step"]): row for row in rows if row["step"] != "goal"}
     assert [row for row in rows if "error" in row] == []
-    for system in ("dgrag", "lightrag", "nano-graphrag"):
+    for system in ("dgrag", "lightrag", "nano-graphrag", "fast-graphrag"):
         assert found[system, "index"]["entities"] > 100
         assert found[system, "index"]["calls"]["extract"] >= 20
         assert found[system, "use"]["context_chars"] > 1000
