@@ -106,8 +106,8 @@ async def test_what_stands_beside_a_question_happens_while_it_is_asked(played, w
 
     waiting = asyncio.create_task(answer_once_it_is_cut())
     done, _ = await played('[[event]]\ndo = "retrieve"\nedge = "a"\nquestion = "why?"\n[[event]]\ndo = "cut"\nedge = "b"\nbeside = true')
-    await waiting
-    assert [told.event.do for told in done.told] == ["cut", "retrieve"]
+    await waiting  # the question has no answer before the link is cut; which of both is told first is chance
+    assert {told.event.do for told in done.told} == {"cut", "retrieve"}
 
 
 async def test_an_event_waits_until_its_edge_has_sent_enough(played, star, monkeypatch):

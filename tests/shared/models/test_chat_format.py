@@ -202,7 +202,13 @@ def test_an_event_may_tell_of_a_failure():
 
 @pytest.mark.parametrize(
     ("raw", "said"),
-    [(b'{"error": "busy"}', "busy"), (b"<h1>\n 502</h1>", "<h1> 502</h1>"), (b"", ""), (b"x" * 500, "x" * 200), (b"\xff", "�")],
+    [
+        (b'{"error": "busy"}', "busy"),
+        (b"<h1>\n 502</h1>", "<h1> 502</h1>"),
+        (b"", "no reason given"),
+        (b"x" * 500, "x" * 200),
+        (b"\xff", "�"),
+    ],
 )
 def test_a_failure_is_told_on_one_short_line(raw, said):
     assert error_text(raw) == said
