@@ -43,8 +43,8 @@ class Adapter:
         """As the protocol says."""
         await self._rag.state_manager.query_done()
         await self._rag.async_insert([text for _, text in documents], [{"name": name} for name, _ in documents], show_progress=False)
-        if self._chat.failed:  # it leaves such documents out and goes on
-            raise RuntimeError(f"fast-graphrag failed at {self._chat.failed} calls")
+        if self._chat.unanswered:  # it leaves such documents out and goes on
+            raise RuntimeError(f"fast-graphrag failed at {self._chat.unanswered} calls")
         await self._rag.state_manager.query_start()
 
     async def finish(self) -> None:
@@ -79,7 +79,7 @@ class Chat(OpenAILLMService):  # type: ignore[misc]
 
     def __init__(self, wire: Wire) -> None:
         super().__init__(model="stand-in", base_url="http://stand-in", api_key="none")
-        self.failed = 0
+        self.unanswered = 0
 
         async def create(messages: Any, **_: Any) -> ChatCompletion:
             return ChatCompletion.model_validate(wire.post("/v1/chat/completions", {"model": "stand-in", "messages": messages}))
@@ -87,12 +87,11 @@ class Chat(OpenAILLMService):  # type: ignore[misc]
         self.llm_async_client = instructor.from_litellm(create, mode=self.mode)
 
     async def send_message(self, *given: Any, **named: Any) -> Any:
-        """As its own; failures are counted."""
-        try:
-            return await super().send_message(*given, **named)
-        except Exception:
-            self.failed += 1
-            raise
+        """As its own; a call that fails stays counted."""
+        self.unanswered += 1
+        reply = await super().send_message(*given, **named)
+        self.unanswered -= 1
+        return reply
 
 
 class Embedder(OpenAIEmbeddingService):  # type: ignore[misc]
