@@ -79,8 +79,7 @@ def one_cloud(record, clone):
         read(record, cluster, Paper(edge, "report.pdf", b"", ("Dunmoor Hall", "Anna Keller")), json.loads(sent)["document_id"])
         kept = send(record, cluster)
         ask(record, cluster)
-        if not record.wrong:  # faults say little about what does not work without them
-            play(record, cluster, OF_ONE_CLOUD, kept, "one cloud")
+        play(record, cluster, OF_ONE_CLOUD, kept, "one cloud")
         record.memory |= memory_of(cluster)
 
 
@@ -98,8 +97,7 @@ def several_clouds(record, clone):
             cluster.wait_whole()
         kept = send(record, cluster)
         ask(record, cluster)
-        if not record.wrong:
-            play(record, cluster, OF_SEVERAL_CLOUDS, kept, "three clouds")
+        play(record, cluster, OF_SEVERAL_CLOUDS, kept, "three clouds")
         record.memory |= memory_of(cluster)
 
 
@@ -182,10 +180,22 @@ def play(record, cluster, faults, kept, where):
 
 
 def memory_of(cluster):
-    """What a container of each service uses: the most of its replicas."""
-    names = {container: service for service in cluster.services for container in cluster.containers(service)}
-    lines = said("docker", "stats", "--no-stream", "--format", "{{.ID}} {{.MemUsage}}", *names).splitlines()
-    return {names[line.split()[0]]: line.split()[1] for line in sorted(lines, key=lambda line: line.split()[1])}
+    """What a container of each service uses: the most of its replicas, in MB."""
+    used = {}
+    for service in cluster.services:
+        lines = said("docker", "stats", "--no-stream", "--format", "{{.MemUsage}}", *cluster.containers(service)).splitlines()
+        used[service] = max(megabytes(line.split()[0]) for line in lines)
+    return used
+
+
+def megabytes(text):
+    """Of a size as docker writes it.
+
+    >>> megabytes("386.7MiB"), megabytes("1.5GiB")
+    (405.5, 1610.6)
+    """
+    number, unit = re.fullmatch(r"([\d.]+)([KMG])iB", text).groups()
+    return round(float(number) * 1024 ** "_KMG".index(unit) / 1e6, 1)
 
 
 def machine():

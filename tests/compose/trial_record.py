@@ -50,7 +50,7 @@ class Record:
     papers: list[tuple[Paper, str, float]] = field(default_factory=list)
     answers: list[tuple[Question, Reply]] = field(default_factory=list)
     outcomes: list[tuple[str, Outcome]] = field(default_factory=list)
-    memory: dict[str, str] = field(default_factory=dict)
+    memory: dict[str, float] = field(default_factory=dict)
     wrong: list[str] = field(default_factory=list)
 
     @contextlib.contextmanager
@@ -91,7 +91,7 @@ def page(record):
          for one, reply in record.answers],
     )  # fmt: skip
     yield table(FAULTS, [row(where, outcome) for where, outcome in record.outcomes])
-    yield "Memory at the end: " + ", ".join(f"{service} {used}" for service, used in record.memory.items()) + ".\n"
+    yield "Memory at the end: " + ", ".join(f"{service} {used:.0f} MB" for service, used in record.memory.items()) + ".\n"
     yield "\n".join(f"- **Wrong:** {words}" for words in record.wrong) + "\n" if record.wrong else "Nothing was wrong.\n"
 
 
