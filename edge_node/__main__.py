@@ -11,6 +11,7 @@ from edge_node.build import Adapters
 from edge_node.cloud.client import cloud_http
 from edge_node.cloud.membership import Membership
 from edge_node.database.commits import only_user
+from edge_node.documents.readers.native import BUILT
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from edge_node.documents.readers.tessdata import prepared, recognition_of
 from edge_node.settings import EdgeSettings
@@ -37,7 +38,8 @@ def serve() -> None:
     with only_user(settings.state_dir):
         recognition = prepared(recognition_of(settings.ocr_languages, settings.state_dir))
         limits = ReaderLimits(settings.reader_seconds, settings.reader_memory_bytes)
-        reads = ReaderPool(limits, at_once=settings.workers + 1, recognition=recognition)
+        folders = (BUILT, settings.state_dir.absolute() / "readers")
+        reads = ReaderPool(limits, at_once=settings.workers + 1, recognition=recognition, folders=folders)
         embedder = build_embedder(models)
         adapters = generator, embedder, build_tokenizer(models), cloud, reads
         parts = Adapters(*adapters, retries=retries, recorder=recorder, model_server=generator)

@@ -28,6 +28,7 @@ from edge_node.documents.filters import NOTHING_MATCHES
 from edge_node.documents.jobs import JobQueue
 from edge_node.documents.progress import Backoff
 from edge_node.documents.read_by import language_counts
+from edge_node.documents.readers.pool import Reads
 from edge_node.documents.readers.tessdata import recognition_of
 from edge_node.documents.receipts import Receipt, ReceiptStore
 from edge_node.documents.store import Accepted, DocumentStore, Removed, require_space
@@ -137,6 +138,7 @@ class EdgeNode:
         try:
             await self._open()
             async with asyncio.TaskGroup() as tasks:
+                tasks.create_task(self.reads.check(), name="readers")
                 tasks.create_task(self._index(), name="worker")
                 tasks.create_task(self._obey(), name="policy")
                 tasks.create_task(self.calibration.run(), name="calibration")
@@ -146,6 +148,11 @@ class EdgeNode:
         except BaseException as error:
             self.failed = f"nothing is indexed: {why(error)}"
             raise
+
+    @property
+    def reads(self) -> Reads:
+        """What turns documents into text."""
+        return self.cutter.reads
 
     async def _obey(self) -> None:
         """Have the summaries made anew soon after the sharing policy or a document's labels have changed."""
@@ -472,9 +479,13 @@ class EdgeNode:
         return await self.strategy.memories.counts() | asked | switches
 
     def status(self) -> dict[str, Any]:
-        """Counts, cost and progress. ``settled``: nothing waits, and what the cloud should know it knows (or it is away)."""
+        """Counts, cost and progress.
+
+        ``settled``: nothing waits but what cannot be read here now, and what the cloud should know it knows (or it is away).
+        """
         counts, now, link = self.documents.counts(), self.worker.news.now, self.link
-        quiet = counts["queued"] == 0 and counts["running"] == 0 and self.worker.idle
+        waiting = self.documents.waiting_for_reader()
+        quiet = counts["queued"] == waiting and counts["running"] == 0 and self.worker.idle
         state = link.state if link else LinkState(error="this edge has no cloud")
         change = asdict(self.renewal.change.view) if self.renewal and self.renewal.change else None
         return {
@@ -485,6 +496,7 @@ class EdgeNode:
             **self.strategy.counts(),
             "languages": [asdict(one) for one in language_counts(self.documents.database)],
             "ocr": recognition_of(self.settings.ocr_languages, self.settings.state_dir).view(),
+            "readers": {"faults": [fault.message for fault in self.reads.faults], "waiting": waiting},
             "stale": self.strategy.stale,
             "busy_s": round(self.worker.busy_s, 1),
             "progress": {"step": now.step, "done": now.done, "total": now.total},

@@ -36,6 +36,7 @@ DgragError
 │   ├── DiskFailed            the disk cannot be read or written
 │   ├── StoreAway             the database server cannot be reached (503): `retry_after_s`
 │   └── EmbedderChanged       another cloud of the store embeds by another embedder (503)
+├── ReaderUnavailable     documents of some formats cannot be read here now, whatever stands in them (503)
 ├── FetchError            weights could not be had or do not match their hash
 └── SettingsError         a setting that cannot work, found at start
 """
@@ -65,6 +66,7 @@ __all__ = [
     "NotFound",
     "Overloaded",
     "Quarantined",
+    "ReaderUnavailable",
     "ResyncNeeded",
     "SafeMode",
     "SettingsError",
@@ -304,6 +306,19 @@ class UnreadableDocument(InputError):
         super().__init__(f"{name}: {message}", next_step=next_step)
         self.name = name
         self.reason = reason
+
+
+class ReaderUnavailable(DgragError):
+    """What reads documents does not work here now, which no document is to blame for.
+
+    ``detail`` is for the log and for operators: it may name folders of this machine.
+    """
+
+    code = "reader_unavailable"
+
+    def __init__(self, message: str, *, detail: str = "", next_step: str = "") -> None:
+        super().__init__(message, next_step=next_step)
+        self.detail = detail
 
 
 class TooLarge(InputError):

@@ -138,6 +138,6 @@ def as_body(results: Sequence[SentDocument | Refused]) -> dict[str, Any]:
 
 def verdict(results: Sequence[SentDocument | Refused]) -> None:
     """Raise ClusterError when a document was lost on the way."""
-    lost = sum(isinstance(result, Refused) or result.status == "parked" for result in results)
+    lost = sum(isinstance(result, Refused) or result.is_stuck for result in results)
     if lost or not results:
         raise ClusterError(f"{lost} of {counted(len(results), 'document')} not indexed", next_step="the reasons are above")

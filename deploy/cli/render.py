@@ -133,6 +133,17 @@ def ocr_line(status: EdgeStatus) -> str:
     return "; ".join(filter(None, lines))
 
 
+def readers_line(status: EdgeStatus) -> str:
+    """Which kinds of documents an edge cannot read now, and how many wait for that; empty where it reads all.
+
+    >>> readers_line(EdgeStatus("ward", readers={"faults": ["PDF files cannot be read here now"], "waiting": 3}))
+    "PDF files cannot be read here now: see the edge's log; 3 documents wait and are tried again by themselves"
+    """
+    faults, waiting = ", ".join(status.readers.get("faults", ())), status.readers.get("waiting", 0)
+    stuck = f"{counted(waiting, 'document')} wait and are tried again by themselves" if waiting else ""
+    return "; ".join(filter(None, [faults and f"{faults}: see the edge's log", stuck]))
+
+
 def folder_lines(status: EdgeStatus) -> list[str]:
     """Each folder with which an edge is not in step as a whole, as one that is missing, and what to do; none where all are.
 
@@ -353,8 +364,9 @@ def failures(results: Iterable[SentDocument | Refused]) -> list[RenderableType]:
     for result in results:
         if isinstance(result, Refused):
             table.add_row(Text(plain(result.name)), result.kind, Text(plain(result.reason)))
-        elif result.status == "parked":
-            table.add_row(Text(plain(result.name)), "parked", Text(plain(" – ".join(filter(None, [result.reason, result.next_step])))))
+        elif result.is_stuck:
+            what = "parked" if result.status == "parked" else "waiting"
+            table.add_row(Text(plain(result.name)), what, Text(plain(" – ".join(filter(None, [result.reason, result.next_step])))))
     return [table] if table.row_count else []
 
 

@@ -16,6 +16,7 @@ from deploy.cluster.errors import ClusterError
 from edge_node.documents.collections import BadRow, CollectionDocument, holds_documents, is_collection, iter_collection, lines_of
 from edge_node.documents.readers import SUFFIXES
 from shared.client.errors import ServiceError, body
+from shared.errors import ReaderUnavailable
 from shared.limits import retry_after_s
 
 UPLOAD_TIMEOUT = httpx2.Timeout(120.0, connect=5.0)
@@ -110,6 +111,11 @@ class SentDocument:
     share: str = ""  # how much of it may leave, as the edge's policy is now
     unnamed_labels: tuple[str, ...] = ()  # that the policy does not name
 
+    @property
+    def is_stuck(self) -> bool:
+        """Parked, or waiting until the edge can read such files again: it is not indexed, and has a reason."""
+        return self.status == "parked" or (self.status == "queued" and self.code == ReaderUnavailable.code)
+
 
 @dataclass(frozen=True, slots=True)
 class Refused:
@@ -142,6 +148,7 @@ class EdgeStatus:
     policy: Mapping[str, Any] = field(default_factory=dict)  # the sharing policy in force, and what it keeps back
     languages: Sequence[Mapping[str, Any]] = ()  # passages by language, and the pack that reads them
     ocr: Mapping[str, Sequence[str]] = field(default_factory=dict)  # languages of text in images: those used, those wanted and missing
+    readers: Mapping[str, Any] = field(default_factory=dict)  # kinds of documents that cannot be read now, and how many wait for that
     embedding: Mapping[str, Any] = field(default_factory=dict)  # the model, by its fingerprint
     folders: Sequence[Mapping[str, Any]] = ()  # that it keeps itself in step with
     calibration: Mapping[str, Any] = field(default_factory=dict)  # thresholds that were set from its documents, and whether they are used

@@ -164,7 +164,7 @@ def bring_up(
     with IndexBoard(console, SystemClock()) as board:
         statuses = wait_settled(http, urls.values(), board.show, runtime.check)
     ended = [result for edge in plan.edges if edge in urls for result in settle(http, urls[edge], sent.get(edge, []))]
-    return statuses, [result for result in ended if isinstance(result, Refused) or result.status == "parked"]
+    return statuses, [result for result in ended if isinstance(result, Refused) or result.is_stuck]
 
 
 def settle(http: httpx2.Client, url: str, results: Sequence[SentDocument | Refused]) -> list[SentDocument | Refused]:

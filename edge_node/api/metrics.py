@@ -68,6 +68,7 @@ def _of_status(status: Mapping[str, Any]) -> tuple[MetricReading, ...]:
     return (
         each("dgrag_documents", "Documents by status.", "status", status["documents"]),
         single("dgrag_ready", "Whether the caches are built and the background tasks run.", not status["failed"]),
+        single("dgrag_reader_faults", "Kinds of documents that cannot be read here now.", len(status["readers"]["faults"])),
         single("dgrag_stale_texts", "Texts that the model should still write.", status["stale"]),
         single("dgrag_embedder_change", "Share of the present step of a change of the embedding model that is done.", _share(status)),
         *(single(f"dgrag_{name}", f"{name.capitalize()} of this edge.", status[name]) for name in BUILT),

@@ -27,10 +27,10 @@ async def health(request: Request, response: Response) -> dict[str, str]:
 
 @router.get("/ready")
 async def ready(node: Node, response: Response) -> dict[str, Any]:
-    """Caches are built and the background tasks run: questions can come."""
+    """Caches are built and the background tasks run: questions can come. ``faults``: kinds of documents that cannot be read now."""
     if node.failed:
         response.status_code = 503
-    return {"ready": not node.failed, "reason": node.failed}
+    return {"ready": not node.failed, "reason": node.failed, "faults": [fault.message for fault in node.reads.faults]}
 
 
 @router.get("/metrics", response_class=PlainTextResponse)

@@ -144,8 +144,11 @@ class JobQueue:
         with self.database.write() as tx:
             tx.executemany("UPDATE jobs SET lease_until = ? WHERE job_id = ? AND ended_at IS NULL", [(until, job_id) for job_id in job_ids])
 
-    def requeue(self, job_id: str, *, wait_s: float, code: str, reason: str) -> None:
-        """Let a job that is under way wait for ``wait_s`` seconds, and say why; then it is due before younger ones."""
+    def requeue(self, job_id: str, *, wait_s: float, code: str, reason: str, counts: bool = True) -> None:
+        """Let a job that is under way wait for ``wait_s`` seconds, and say why; then it is due before younger ones.
+
+        ``counts``: this was one of its attempts.
+        """
         with self.database.write() as tx:
             back = tx.execute(
                 f"UPDATE documents SET status = 'queued', code = ?, reason = ? WHERE status = 'running' AND {_OF_OPEN_JOB}",
@@ -153,7 +156,10 @@ class JobQueue:
             )
             if back.rowcount:
                 not_before = self.clock.now() + min(wait_s, LONGEST_WAIT_S)
-                tx.execute("UPDATE jobs SET not_before = ?, lease_until = 0 WHERE job_id = ?", (not_before, job_id))
+                tx.execute(
+                    "UPDATE jobs SET not_before = ?, lease_until = 0, attempts = attempts - ? WHERE job_id = ?",
+                    (not_before, int(not counts), job_id),
+                )
 
     def record(self, job_id: str, cost: Cost, shortfalls: Sequence[Shortfall]) -> None:
         """What a job has used of the model, and what was not done as well as asked."""

@@ -20,7 +20,7 @@ from edge_node.documents.jobs import DAMAGED, end_jobs, mark_committed, open_job
 from edge_node.documents.read_by import with_languages
 from edge_node.documents.receipts import mark_unerased, write_receipt
 from edge_node.records import Offered, document_id
-from shared.errors import Conflict, DiskFull, NotFound
+from shared.errors import Conflict, DiskFull, NotFound, ReaderUnavailable
 from shared.ports import Clock
 from shared.records import Chunk, ChunkId, DocumentId, Mark
 from shared.sqlite import crc
@@ -214,6 +214,12 @@ class DocumentStore:
         query = f"SELECT status, count(*) AS n FROM documents WHERE document_id {AMONG_OTHERS} GROUP BY status"
         found = {row["status"]: row["n"] for row in self.database.rows(query, (json.dumps(list(withheld)),))}
         return {status: found.get(status, 0) for status in ("queued", "running", "indexed", "parked")}
+
+    def waiting_for_reader(self) -> int:
+        """Documents that wait until what reads them works again."""
+        query = "SELECT count(*) AS n FROM documents WHERE status = 'queued' AND code = ?"
+        row = self.database.row(query, (ReaderUnavailable.code,))
+        return int(row["n"]) if row else 0
 
     def totals(self) -> dict[str, int]:
         """Chunks and corpus tokens of all documents, and all that the write path has used of the model, settling included."""

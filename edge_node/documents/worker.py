@@ -19,12 +19,23 @@ from edge_node.documents.progress import Backoff, JobProgress, News, Step
 from edge_node.documents.receipts import ReceiptStore
 from edge_node.records import Cost, Indexer, Progress
 from edge_node.settings import IndexingSettings
-from shared.errors import DgragError, DiskFailed, DiskFull, ModelTimeout, ModelUnavailable, NotFound, StoreError
+from shared.errors import (
+    DgragError,
+    DiskFailed,
+    DiskFull,
+    ModelTimeout,
+    ModelUnavailable,
+    NotFound,
+    ReaderUnavailable,
+    StoreError,
+    UnreadableDocument,
+)
 from shared.limits import RetryBudget
 from shared.telemetry.logs import redacted
 
 MAX_ATTEMPTS = 3  # at one document, while the model is away
 REST_S = 0.05  # between two looks whether all is at rest, where no news come
+READER_WAIT_S = 1.0  # before a document is read again whose reader broke down
 HEARTBEAT_S = 10.0  # between renewals of the leases
 RATES = "rates"  # key in meta: what documents have taken here
 
@@ -112,6 +123,7 @@ class Worker:
         self._wanted, self._settled = 1, 0  # settles: what a crash left between two steps is settled at start
         self._settle_trouble, self._settle_at = Backoff(), 0.0  # not before this time (perf_counter)
         self._model_trouble, self._resume_at = Backoff(), 0.0  # the same, for the next document
+        self._reader_trouble = Backoff()
         self._quiet = False  # nothing waits, nothing is under way
         self._stopping = False
         self._resting, self._refining = False, False
@@ -263,8 +275,14 @@ class Worker:
         elif error is None:
             self._committed.append(job.job_id)
             self._model_trouble = Backoff()
+            if not self._cutter.reads.faults:
+                self._reader_trouble = Backoff()
+        elif isinstance(error, ReaderUnavailable):
+            await self._wait_for_reader(job, error)
         elif isinstance(error, ModelTimeout | ModelUnavailable) and job.attempts - job.crashes < MAX_ATTEMPTS and self._retries.take():
             await self._put_back(job, error)
+        elif isinstance(error, UnreadableDocument) and error.reason == "reader_failed" and job.attempts - job.crashes < MAX_ATTEMPTS:
+            await self._keep(self._queue.requeue, job.job_id, wait_s=READER_WAIT_S, code=error.reason, reason=error.message)
         else:
             await self._park(job, error)
         if isinstance(error, ModelTimeout | ModelUnavailable):
@@ -297,6 +315,12 @@ class Worker:
         await self._keep(self._queue.requeue, job.job_id, wait_s=wait_s, code=error.code, reason=error.message)
         self._resume_at = time.perf_counter() + wait_s  # not before the job itself is due: it goes first
         await self.news.tell(Step("waiting for the model", job_id=job.job_id))
+
+    async def _wait_for_reader(self, job: Job, error: ReaderUnavailable) -> None:
+        """It is read later, however often that takes, and others meanwhile: many formats need no part that may be missing."""
+        wait_s = self._reader_trouble.next_s()
+        log.warning("job %s waits %.1f s for the reader: %s", job.job_id, wait_s, error.message)
+        await self._keep(self._queue.requeue, job.job_id, wait_s=wait_s, code=error.code, reason=error.message, counts=False)
 
     async def _put_back_others(self) -> None:
         """What was read ahead waits too, and that was no attempt: it is not to be written before a document that comes first."""

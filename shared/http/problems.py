@@ -22,6 +22,7 @@ STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
     errors.BlankQuestion: 422,
     errors.Unstorable: 422,
     errors.UnreadableDocument: 422,
+    errors.ReaderUnavailable: 503,
     errors.TooLarge: 413,
     errors.NotFound: 404,
     errors.Unauthenticated: 401,

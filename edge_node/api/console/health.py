@@ -75,5 +75,6 @@ def _state(node: EdgeNode) -> dict[str, Any]:
         "version": node.graph.version(),
         "breaker_s": node.breaker.left_s(),
         "models": node.models,
+        "reader_faults": node.reads.faults,
         "figures": figures_of(node.meter.page().decode()),
     }

@@ -1,4 +1,4 @@
-"""``python -m edge_node.documents.readers FD LANGUAGES FOLDER``: the process that all readers' children are forked from.
+"""``python -m edge_node.documents.readers FD LANGUAGES TESSDATA LIBRARIES…``: the process that readers' children are forked from.
 
 It holds the readers' modules and nothing else: no key, no store, no socket but the control socket ``FD`` and a child's own. On the
 control socket the edge writes a line and gets one:
@@ -7,7 +7,8 @@ control socket the edge writes a line and gets one:
   the reply is its pid.
 - ``end PID``: the child is killed if it still runs; the reply is its wait status.
 
-``LANGUAGES`` and ``FOLDER`` say in which languages text in images is recognised (``tessdata.Recognition``).
+``LANGUAGES`` and ``TESSDATA`` say in which languages text in images is recognised (``tessdata.Recognition``), ``LIBRARIES`` in which
+folders the library that reads PDF files may lie (``native.Library``). It is loaded here, so that children need not.
 
 A child begins in milliseconds, because the modules are loaded already, and it never sees another document. It ends with its parent.
 """
@@ -25,9 +26,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from edge_node.documents.readers import load_all, read
+from edge_node.documents.readers.confinement import confine
 from edge_node.documents.readers.framing import HEAD, Failed, take_document, write_answer
-from edge_node.documents.readers.tessdata import Recognition, chosen
-from shared.errors import UnreadableDocument
+from edge_node.documents.readers.native import pdfium
+from edge_node.documents.readers.tessdata import FOLDERS, Recognition, chosen
+from shared.errors import ReaderUnavailable, UnreadableDocument
 
 NICENESS = 5  # questions go first
 OPEN_FILES = 64
@@ -54,6 +57,7 @@ def serve(control: socket.socket) -> None:
 
 
 def _fork(control: socket.socket, descriptor: int, seconds: int, memory_bytes: int, output_bytes: int) -> int:
+    pdfium.load()
     pid = os.fork()
     if pid == 0:
         control.close()
@@ -73,8 +77,9 @@ def _read_one(descriptor: int, seconds: int, memory_bytes: int, output_bytes: in
     name, raw = take_document(stream)
     _limit(seconds, memory_bytes)
     try:
+        confine([*pdfium.folders, *map(Path, (*FOLDERS, *filter(None, [chosen.get().joined])))])
         write_answer(stream, read(name, raw), most_bytes=output_bytes)
-    except UnreadableDocument as error:
+    except (UnreadableDocument, ReaderUnavailable) as error:
         write_answer(stream, Failed.of(error), most_bytes=output_bytes)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)  # with the line still open: when the edge sees its end, the status stands
@@ -103,6 +108,8 @@ def _limit(seconds: int, memory_bytes: int) -> None:
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the edge, which closes the control socket when it stops
     chosen.set(Recognition(*sys.argv[2:4]))
+    pdfium.folders = tuple(map(Path, sys.argv[4:]))
     load_all()
+    pdfium.load()
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))

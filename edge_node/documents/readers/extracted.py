@@ -10,9 +10,11 @@ from typing import Any
 import kreuzberg
 from kreuzberg import ConcurrencyConfig, ContentFilterConfig, ExtractionConfig, OcrConfig, PageConfig, TesseractConfig
 
+from edge_node.documents.readers.native import pdfium
 from edge_node.documents.readers.tessdata import TesseractData
 from shared.errors import UnreadableDocument
 
+PDF = "application/pdf"
 _PAGE = re.compile("⁂⁂([0-9]{1,6})⁂⁂")  # kreuzberg drops control characters, and escapes what means something in Markdown
 # Native code ends in these where a file is damaged or unfolds without end; MemoryError is for the process that reads.
 _FAILED = (kreuzberg.KreuzbergError, RuntimeError, OSError, ValueError)
@@ -33,8 +35,11 @@ def extracted(
 ) -> Any:
     """Kreuzberg's result. ``ocr``: what text in images is recognised with; ``pages``: of a PDF, which are images.
 
-    It keeps no cache, fetches nothing and uses one thread. Raises UnreadableDocument: ``encrypted``, or the reason ``bad``.
+    It keeps no cache, fetches nothing and uses one thread. Raises UnreadableDocument: ``encrypted``, or the reason ``bad``; and
+    ReaderUnavailable where it lacks a library of its own.
     """
+    if ocr or mime == PDF:
+        pdfium.require()
     config = ExtractionConfig(
         use_cache=False,
         enable_quality_processing=False,

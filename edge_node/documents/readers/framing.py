@@ -10,7 +10,7 @@ from typing import Any
 import orjson
 
 from edge_node.documents.readers.text import MAX_PLACE_CHARS, MAX_TEXT_CHARS, ReadText
-from shared.errors import UnreadableDocument
+from shared.errors import ReaderUnavailable, UnreadableDocument
 
 HEAD = struct.Struct(">Q")
 MAX_HEADER_BYTES = 65_536
@@ -26,21 +26,33 @@ class BrokenAnswerError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Failed:
-    """Why a document cannot be read, as ``UnreadableDocument`` has it."""
+    """Why a document cannot be read, as ``UnreadableDocument`` or ``ReaderUnavailable`` has it.
+
+    ``detail``: what the library that failed said of it, for the log; it may quote the document.
+    """
 
     reason: str
     message: str
     next_step: str
+    detail: str = ""
 
     @classmethod
-    def of(cls, error: UnreadableDocument) -> Failed:
+    def of(cls, error: UnreadableDocument | ReaderUnavailable) -> Failed:
         """The error without the document's name, which may be long."""
+        next_step = error.next_step[:MAX_MESSAGE_CHARS]
+        if isinstance(error, ReaderUnavailable):
+            return cls(error.code, error.message[:MAX_MESSAGE_CHARS], next_step, error.detail[:MAX_MESSAGE_CHARS])
         message = error.message.removeprefix(f"{error.name}: ")
-        return cls(error.reason[:MAX_WORD_CHARS], message[:MAX_MESSAGE_CHARS], error.next_step[:MAX_MESSAGE_CHARS])
+        detail = str(error.__cause__ or "")
+        return cls(error.reason[:MAX_WORD_CHARS], message[:MAX_MESSAGE_CHARS], next_step, detail[:MAX_MESSAGE_CHARS])
 
-    def to_error(self, name: str) -> UnreadableDocument:
+    def to_error(self, name: str) -> UnreadableDocument | ReaderUnavailable:
         """The error again."""
-        return UnreadableDocument(name, self.reason, self.message, next_step=self.next_step)
+        if self.reason == ReaderUnavailable.code:
+            return ReaderUnavailable(self.message, detail=self.detail, next_step=self.next_step)
+        error = UnreadableDocument(name, self.reason, self.message, next_step=self.next_step)
+        error.__cause__ = RuntimeError(self.detail) if self.detail else None
+        return error
 
 
 def write_document(stream: BufferedIOBase, name: str, raw: bytes) -> None:
@@ -81,8 +93,9 @@ def take_answer(stream: BufferedIOBase, *, most_bytes: int) -> ReadText | Failed
                 places = tuple((int(at), str(place)[:MAX_PLACE_CHARS]) for at, place in marks)
                 shortfalls = tuple((str(code)[:MAX_WORD_CHARS], str(text)[:MAX_MESSAGE_CHARS]) for code, text in said[:MAX_SHORTFALLS])
                 return ReadText(title, body[:length].decode("utf-8"), places, shortfalls)
-            case {"reason": str(reason), "message": str(message), "next_step": str(step)}:
-                return Failed(reason[:MAX_WORD_CHARS], message[:MAX_MESSAGE_CHARS], step[:MAX_MESSAGE_CHARS])
+            case {"reason": str(reason), "message": str(message), "next_step": str(step), "detail": str(detail)}:
+                texts = (text[:MAX_MESSAGE_CHARS] for text in (message, step, detail))
+                return Failed(reason[:MAX_WORD_CHARS], *texts)
     except (ValueError, TypeError) as error:
         raise BrokenAnswerError("neither JSON nor UTF-8") from error
     raise BrokenAnswerError("another form")

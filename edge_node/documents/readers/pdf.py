@@ -7,9 +7,9 @@ from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from itertools import islice
 
-from edge_node.documents.readers.extracted import extracted
+from edge_node.documents.readers.extracted import PDF, extracted
 from edge_node.documents.readers.lines import flowing
-from edge_node.documents.readers.recognition import MIME, with_recognised
+from edge_node.documents.readers.recognition import with_recognised
 from edge_node.documents.readers.text import ReadText, capped, normalised, stem, too_large
 from shared.errors import UnreadableDocument
 
@@ -29,7 +29,7 @@ def read_pdf(name: str, data: bytes) -> ReadText:
     """
     if b"%PDF-" not in data[:1024]:
         raise UnreadableDocument(name, "bad_pdf", "is damaged, or not a PDF", next_step="open and save it again as PDF")
-    found = extracted(name, data, MIME, bad="bad_pdf")
+    found = extracted(name, data, PDF, bad="bad_pdf")
     told = found.pages or []
     if len(told) > MAX_PAGES:
         raise too_large(name, f"has more than {MAX_PAGES} pages")

@@ -4,32 +4,65 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import logging
 import os
 import signal
 import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Protocol
 
 from edge_node.documents.readers import read
+from edge_node.documents.readers.confinement import available
+from edge_node.documents.readers.controls import CONTROLS, IMAGE_CONTROL, Control
 from edge_node.documents.readers.framing import HEAD, MAX_OUTPUT_BYTES, BrokenAnswerError, Failed, take_answer, write_document
+from edge_node.documents.readers.native import default_folders
 from edge_node.documents.readers.tessdata import AS_INSTALLED, Recognition
 from edge_node.documents.readers.text import ReadText
-from shared.errors import UnreadableDocument
+from shared.errors import DgragError, ReaderUnavailable, UnreadableDocument
 
+log = logging.getLogger("dgrag.edge.readers")
+DOUBTED = frozenset({"bad_pdf", "bad_image", "bad_office", "no_text", "reader_failed"})  # the reader may be at fault
+DOUBTED_SHORTFALLS = frozenset({"part_unread", "pages_unread"})
 OUT_OF_MEMORY = 3  # exit status of a child, as in ``__main__``
 PATIENCE = 4  # seconds of the clock for each second of a core that a child may take: others work too
 START_S = 30.0  # for a fork, and for the first one with the modules' import
 
 
+@dataclass(frozen=True, slots=True)
+class ReaderFault:
+    """What cannot be read here, whatever the document; ``detail`` is for operators, as it may name folders."""
+
+    kind: str
+    detail: str
+
+    @property
+    def message(self) -> str:
+        """What anybody may know of it.
+
+        >>> ReaderFault("PDF files", "").message
+        'PDF files cannot be read here now'
+        """
+        return f"{self.kind} cannot be read here now"
+
+
 class Reads(Protocol):
     """Turns a document's bytes into text."""
 
+    @property
+    def faults(self) -> tuple[ReaderFault, ...]:
+        """What could not be read at the last check."""
+
     async def read(self, name: str, raw: bytes) -> ReadText:
-        """As ``readers.read``. Raises UnreadableDocument. Cancelled, it stops the reader."""
+        """As ``readers.read``. Raises UnreadableDocument, ReaderUnavailable. Cancelled, it stops the reader."""
+
+    async def check(self) -> tuple[ReaderFault, ...]:
+        """Read the control files; what of them cannot be read."""
 
     def close(self) -> None:
         """Stop what is under way."""
@@ -38,9 +71,15 @@ class Reads(Protocol):
 class ReadsHere:
     """Reads in a thread of this process, without limits: for documents that one has written oneself."""
 
+    faults: tuple[ReaderFault, ...] = ()
+
     async def read(self, name: str, raw: bytes) -> ReadText:
         """As ``readers.read``."""
         return await asyncio.to_thread(read, name, raw)
+
+    async def check(self) -> tuple[ReaderFault, ...]:
+        """Nothing is checked."""
+        return self.faults
 
     def close(self) -> None:
         """Nothing is held."""
@@ -58,20 +97,76 @@ class ReaderLimits:
 class ReaderPool:
     """Reads each document in a child forked for it (``readers.__main__``), ``at_once`` children at the same time."""
 
-    def __init__(self, limits: ReaderLimits, *, at_once: int, recognition: Recognition = AS_INSTALLED) -> None:
-        """Start the process that the children are forked from; it loads its modules while nobody waits."""
+    def __init__(
+        self, limits: ReaderLimits, *, at_once: int, recognition: Recognition = AS_INSTALLED, folders: Sequence[Path] = ()
+    ) -> None:
+        """Start the process that the children are forked from; it loads its modules while nobody waits.
+
+        ``folders``: where the library that reads PDF files may lie, the first one that can hold it counts (``native.Library``).
+        """
+        self.faults: tuple[ReaderFault, ...] = ()
         self._limits = limits
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="reader")  # each waits for one child
-        self._forker = _Forker(recognition)
+        self._recognition = recognition
+        self._forker = _Forker(recognition, tuple(folders) or default_folders())
 
     async def read(self, name: str, raw: bytes) -> ReadText:
-        """As ``readers.read``; the further reasons are ``too_slow``, ``too_large`` (memory) and ``reader_failed``."""
+        """As ``readers.read``; the further reasons are ``too_slow``, ``too_large`` (memory) and ``reader_failed``.
+
+        Raises ReaderUnavailable where the control files cannot be read either: then the document is not to blame.
+        """
+        try:
+            found = await self._read(name, raw)
+        except (UnreadableDocument, ReaderUnavailable) as error:
+            if isinstance(error, ReaderUnavailable) or error.reason in DOUBTED:
+                await self._require_sound(error)
+            raise
+        if any(code in DOUBTED_SHORTFALLS for code, _ in found.shortfalls):
+            await self._require_sound(None)
+        elif self.faults:
+            await self.check()
+        return found
+
+    async def check(self) -> tuple[ReaderFault, ...]:
+        """Read the control files, images only where text in them is recognised; keeps in ``faults`` what cannot be read."""
+        controls = (*CONTROLS, IMAGE_CONTROL) if self._recognition.data() else CONTROLS
+        checked = [await self._fault(control) for control in controls]
+        faults = tuple(fault for fault in checked if fault is not None)
+        if faults != self.faults:
+            for fault in faults:
+                log.error("%s: %s", fault.message, fault.detail)
+            if not faults:
+                log.info("all kinds of files can be read again")
+        self.faults = faults
+        return faults
+
+    async def _read(self, name: str, raw: bytes) -> ReadText:
         child = _Child(self._forker, self._limits)
         try:
             return await asyncio.get_running_loop().run_in_executor(self._threads, child.read, name, raw)
         except asyncio.CancelledError:
             child.kill()
             raise
+
+    async def _require_sound(self, error: DgragError | None) -> None:
+        """Raises ReaderUnavailable where a control file cannot be read."""
+        if faults := await self.check():
+            kinds, details = ", ".join(fault.kind for fault in faults), "; ".join(fault.detail for fault in faults)
+            step = "nothing has to be done with the document: it is tried again by itself; the edge's log says what is wrong"
+            raise ReaderUnavailable(f"{kinds} cannot be read here now", detail=details, next_step=step) from error
+
+    async def _fault(self, control: Control) -> ReaderFault | None:
+        try:
+            found = await self._read(control.name, control.data)
+        except UnreadableDocument as error:
+            if not control.words and error.reason in ("empty", "no_text"):  # an image in which no letter was recognised
+                return None
+            return ReaderFault(control.kind, " – ".join(filter(None, (error.message, str(error.__cause__ or "")))))
+        except ReaderUnavailable as error:
+            return ReaderFault(control.kind, error.detail or error.message)
+        if control.words not in found.text:
+            return ReaderFault(control.kind, f"a control file is read without the words that stand in it ({control.name})")
+        return None
 
     def close(self) -> None:
         """End the children and the process that they come from."""
@@ -125,7 +220,7 @@ class _Child:
         """The answer, None if none came, and how the child ended, None if its parent is gone."""
         ours, theirs = socket.socketpair()
         with ours:
-            reader = self._begin(name, theirs)
+            reader = self._begin(theirs)
             try:
                 answer = self._exchange(ours, name, raw)
             finally:
@@ -134,15 +229,15 @@ class _Child:
                 status = self._forker.end(reader)
         return answer, status
 
-    def _begin(self, name: str, theirs: socket.socket) -> _Reader:
+    def _begin(self, theirs: socket.socket) -> _Reader:
         with theirs:
             if self._killed:
                 raise asyncio.CancelledError
             try:
                 reader = self._forker.fork(theirs, self._limits)
             except OSError as error:
-                step = "free memory or processes, then retry it"
-                raise UnreadableDocument(name, "reader_failed", "no process can be started to read it", next_step=step) from error
+                step = "free memory or processes of the machine; it is tried again by itself"
+                raise ReaderUnavailable("no process can be started to read documents", detail=str(error), next_step=step) from error
         with self._lock:
             self._reader = reader
             if self._killed:
@@ -173,20 +268,22 @@ class _Child:
             )
         if os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGABRT:  # native code that gets no memory ends so
             step = "split it, or save it as PDF or text again; DGRAG_EDGE_READER_MEMORY_BYTES allows more"
-            said = f"its reader broke off: it is damaged, or takes more than {self._limits.memory_bytes:,} bytes of memory"
+            said = f"its reader broke off, as it does where a document takes more than {self._limits.memory_bytes:,} bytes of memory"
             return UnreadableDocument(name, "too_large", said, next_step=step)
-        return UnreadableDocument(
-            name, "reader_failed", "its reader broke down: it may be damaged", next_step="save it as PDF or text again"
-        )
+        ended = f"by signal {os.WTERMSIG(status)}" if os.WIFSIGNALED(status) else f"with status {os.WEXITSTATUS(status)}"
+        step = "retry it; if that fails too, save it as PDF or text again"
+        return UnreadableDocument(name, "reader_failed", f"the reader ended {ended} before it had read it", next_step=step)
 
 
 class _Forker:
     """The process ``readers.__main__``; where it has died it is started again for the next child."""
 
-    def __init__(self, recognition: Recognition) -> None:
+    def __init__(self, recognition: Recognition, folders: tuple[Path, ...]) -> None:
         self._lock = threading.Lock()
         self._closed = False
         self._recognition = recognition
+        self._folders = folders
+        log.info("readers are confined by %s", " and ".join(available()) or "limits of time, memory and files alone")
         self._process, self._control = self._start()
 
     def fork(self, theirs: socket.socket, limits: ReaderLimits) -> _Reader:
@@ -229,9 +326,10 @@ class _Forker:
     def _start(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         ours.settimeout(START_S)
+        recognition = (self._recognition.wanted, self._recognition.joined)
         with theirs:
             process = subprocess.Popen(  # noqa: S603 - our own words
-                [sys.executable, "-I", "-m", __package__, str(theirs.fileno()), self._recognition.wanted, self._recognition.joined],
+                [sys.executable, "-I", "-m", __package__, str(theirs.fileno()), *recognition, *map(str, self._folders)],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

@@ -6,12 +6,11 @@ import resource
 import struct
 from collections.abc import Iterator
 
-from edge_node.documents.readers.extracted import extracted, paged
+from edge_node.documents.readers.extracted import PDF, extracted, paged
 from edge_node.documents.readers.tessdata import TesseractData, chosen
 from edge_node.documents.readers.text import ReadText, placed, stem
 from shared.errors import UnreadableDocument
 
-MIME = "application/pdf"
 AT_ONCE = 4  # pages
 SHARE_OF_TIME = 0.6  # of the seconds that a reader has: then the pages that are left stay unread
 MAX_IMAGES = 500  # in one TIFF file
@@ -33,7 +32,7 @@ def with_recognised(name: str, data: bytes, layer: dict[int, str]) -> tuple[dict
     found, left = dict[int, str](), list(bare)
     while left and not _is_late():
         some, left = left[:AT_ONCE], left[AT_ONCE:]
-        pages = paged(extracted(name, data, MIME, bad="bad_pdf", ocr=read, pages=some).content)
+        pages = paged(extracted(name, data, PDF, bad="bad_pdf", ocr=read, pages=some).content)
         found |= {number: pages.get(number, "") for number in some}
     pages = layer | found
     return pages, (*_share(found, pages, read), *_late(left, len(layer)))

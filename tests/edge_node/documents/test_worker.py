@@ -17,7 +17,7 @@ from edge_node.documents.store import DocumentStore
 from edge_node.documents.worker import Background, StoppingError, Worker
 from edge_node.records import Added, Cost, Shortfall
 from edge_node.settings import IndexingSettings
-from shared.errors import DiskFull, ModelReplyError, ModelTimeout, ModelUnavailable
+from shared.errors import DiskFull, ModelReplyError, ModelTimeout, ModelUnavailable, ReaderUnavailable, UnreadableDocument
 from shared.limits import RetryBudget
 from shared.models.fake import WordTokenizer
 from shared.ports import SystemClock
@@ -77,7 +77,8 @@ class Strategy:
 class Bench:
     """A worker on a store, with a strategy that fails as told."""
 
-    def __init__(self, folder, workers=1, reserve=10):
+    def __init__(self, folder, workers=1, reserve=10, reads=None):
+        self.reads = reads or ReadsHere()
         self.database = Database(folder / "edge.db")
         self.documents = DocumentStore(self.database, SystemClock())
         self.queue = JobQueue(self.database, SystemClock())
@@ -92,7 +93,7 @@ class Bench:
             self.queue,
             self.receipts,
             self.strategy,
-            Cutter(ReadsHere(), WordTokenizer(), 100, 10),
+            Cutter(self.reads, WordTokenizer(), 100, 10),
             IndexingSettings(workers=self.workers, settle_every=100),
             Background(),
             retries=RetryBudget(share=0.0, reserve=self.reserve),
@@ -144,7 +145,57 @@ def bench(make):
     return make()
 
 
+class FailingReads(ReadsHere):
+    """Reads as others do, when the errors of a name are used up."""
+
+    def __init__(self, **errors):
+        self.errors = errors
+
+    async def read(self, name, raw):
+        if waiting := self.errors.get(raw.decode()):
+            raise waiting.pop(0)
+        return await super().read(name, raw)
+
+
 # ---------------------------------------------------------------- errors
+
+
+async def test_a_document_waits_for_its_reader_however_often_and_others_go_on(make):
+    away = [ReaderUnavailable("PDF files cannot be read here now") for _ in range(12)]
+    bench = make(reads=FailingReads(pdf=away))
+    waiting, other = bench.accept("pdf"), bench.accept("other")
+    async with bench.running():
+        await until(lambda: bench.view(other)["status"] == "indexed")
+        view = bench.view(waiting)
+        if away:  # it may be read already
+            assert (view["status"], view["code"], view["reason"]) == ("queued", "reader_unavailable", "PDF files cannot be read here now")
+        await bench.idle()
+    assert away == []
+    assert bench.view(waiting)["status"] == "indexed"
+    assert bench.documents.waiting_for_reader() == 0
+
+
+@pytest.mark.parametrize(("failures", "status"), [(1, "indexed"), (2, "indexed"), (3, "parked")])
+async def test_a_document_whose_reader_breaks_down_is_read_three_times(make, monkeypatch, failures, status):
+    monkeypatch.setattr(module, "READER_WAIT_S", 0.001)
+    broken = [UnreadableDocument("pdf", "reader_failed", "the reader ended by signal 11") for _ in range(failures)]
+    bench = make(reads=FailingReads(pdf=broken))
+    accepted = bench.accept("pdf")
+    async with bench.running():
+        await bench.idle()
+    assert bench.view(accepted)["status"] == status
+
+
+async def test_a_parked_document_that_is_sent_again_is_indexed_once_it_can_be_read(make):
+    bench = make(reads=FailingReads(pdf=[UnreadableDocument("pdf", "bad_pdf", "is damaged")]))
+    accepted = bench.accept("pdf")
+    async with bench.running():
+        await bench.idle()
+        assert bench.view(accepted)["status"] == "parked"
+        again = bench.accept("pdf")
+        bench.worker.wake()
+        await until(lambda: bench.view(accepted)["status"] == "indexed")
+    assert (again.document_id, again.duplicate) == (accepted.document_id, True)
 
 
 async def test_an_unforeseen_error_parks_its_document_without_its_content_and_the_next_is_indexed(bench, caplog):

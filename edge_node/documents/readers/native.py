@@ -1,0 +1,173 @@
+"""PDFium, which kreuzberg carries in its own module: unpacked into a private folder and loaded before documents are read.
+
+Kreuzberg would unpack it at the first PDF, into the system's temporary folder, and load whatever has its size there. That folder
+may be shared, mounted ``noexec`` or emptied, and a child that reads may not write.
+
+``python -m edge_node.documents.readers.native`` unpacks it beside the installed packages; images do so when they are built.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import mmap
+import os
+import stat
+import subprocess
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+from platformdirs import user_cache_path
+
+from edge_node.documents.readers.controls import CONTROL_PDF
+from shared.errors import ReaderUnavailable
+
+BUILT = Path(sys.prefix, "share", "dgrag", "readers")  # filled when an image is built
+LIBRARIES = {"darwin": "libpdfium.dylib", "win32": "pdfium.dll"}
+LIBRARY = Path("kreuzberg-pdfium", LIBRARIES.get(sys.platform, "libpdfium.so"))  # below TMPDIR; kreuzberg chose it
+OCR_CACHE = Path(".cache", "kreuzberg", "ocr")  # below HOME; without it kreuzberg registers no Tesseract
+UNPACK_S = 20.0
+OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
+
+
+@dataclass(frozen=True, slots=True)
+class _File:
+    """What tells one file from another that took its place."""
+
+    path: Path
+    state: tuple[int, int, int, int]
+
+    @classmethod
+    def at(cls, path: Path) -> _File:
+        """Raises OSError where there is none."""
+        found = path.stat()
+        return cls(path, (found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns))
+
+    def is_in_place(self) -> bool:
+        """Whether the path still leads to this file."""
+        try:
+            return _File.at(self.path) == self
+        except OSError:
+            return False
+
+
+@dataclass(slots=True)
+class Library:
+    """The library of one process, and of the children that it forks; ``folders``: where it may lie, the default ones if none."""
+
+    folders: tuple[Path, ...] = ()
+    _file: _File | None = None
+    _fault: ReaderUnavailable | None = None
+
+    def load(self) -> None:
+        """Load it from the first folder that can hold it, unless the loaded one is still in its place.
+
+        From then on this process and its children read PDF files and text in images. A failure is kept for ``require``.
+        """
+        if self._file is not None and self._file.is_in_place():
+            return
+        faults = []
+        for folder in self.folders or default_folders():
+            try:
+                self._file, self._fault = _load(folder), None
+            except (OSError, ReaderUnavailable, subprocess.TimeoutExpired) as error:
+                faults.append(f"{folder}: {error}")
+            else:
+                return
+        self._file, self._fault = (
+            None,
+            ReaderUnavailable(
+                "the library that reads PDF files cannot be loaded",
+                detail="; ".join(faults),
+                next_step="give the edge a state folder that it may write and that is not mounted noexec",
+            ),
+        )
+
+    def require(self) -> None:
+        """Load it where this process and its parent have not tried. Raises ReaderUnavailable where it is not loaded."""
+        if self._file is None and self._fault is None:
+            self.load()
+        if self._fault is not None:
+            raise self._fault
+
+
+pdfium = Library()
+
+
+def default_folders() -> tuple[Path, ...]:
+    """Where the library is looked for when a process names no folder of its own."""
+    return BUILT, user_cache_path("dgrag") / "readers"
+
+
+def prepare(folder: Path) -> Path:
+    """Unpack the library into ``folder`` unless the same bytes are there; returns its path.
+
+    The folder belongs to this user or to root, and nobody else may write it. Raises OSError, ReaderUnavailable.
+    """
+    library = folder / LIBRARY
+    if library.is_file():
+        _require_private(folder, library.parent, library)
+        if _is_of_package(library):
+            return library
+        library.unlink()
+    for each in (folder, library.parent, folder / OCR_CACHE):
+        each.mkdir(mode=0o700, parents=True, exist_ok=True)
+    _require_private(folder, library.parent)
+    _unpack(folder)
+    if not library.is_file():
+        raise ReaderUnavailable("kreuzberg unpacked nothing")
+    library.chmod(0o500)
+    _require_private(library)
+    if not _is_of_package(library):
+        raise ReaderUnavailable(f"{library} differs from the bytes in the installed package")
+    return library
+
+
+def _load(folder: Path) -> _File:
+    library = prepare(folder)
+    ctypes.CDLL(str(library))  # fails where the folder is mounted noexec; kreuzberg gets this one
+    os.putenv("TMPDIR", str(folder))
+    os.putenv("HOME", str(folder))
+    return _File.at(library)
+
+
+def _require_private(*paths: Path) -> None:
+    """Raises ReaderUnavailable for a path that another user owns, may write, or has put a link at."""
+    for path in paths:
+        found = path.lstat()
+        if stat.S_ISLNK(found.st_mode) or found.st_uid not in (0, os.geteuid()) or found.st_mode & OTHERS_MAY_WRITE:
+            raise ReaderUnavailable(f"other users may change {path}")
+
+
+def _unpack(folder: Path) -> None:
+    """Let kreuzberg do it, in a process of its own that has the folder for its temporary files."""
+    environment = {"TMPDIR": str(folder), "HOME": str(folder)}
+    command = [sys.executable, "-I", "-c", _UNPACKER]
+    done = subprocess.run(  # noqa: S603 - our own words
+        command, input=CONTROL_PDF, env=environment, capture_output=True, timeout=UNPACK_S, check=False
+    )
+    if done.returncode:
+        last_line = done.stderr.decode(errors="replace").strip().rpartition("\n")[2]
+        raise ReaderUnavailable(f"it cannot be unpacked ({last_line[:300]})")
+
+
+_UNPACKER = """
+import sys, kreuzberg
+data = sys.stdin.buffer.read()
+kreuzberg.extract_bytes_sync(data, "application/pdf", config=kreuzberg.ExtractionConfig(use_cache=False))
+"""
+
+
+def _is_of_package(library: Path) -> bool:
+    """Whether kreuzberg's installed module holds exactly these bytes."""
+    from kreuzberg import _internal_bindings
+
+    unpacked = library.read_bytes()
+    with Path(_internal_bindings.__file__).open("rb") as module, mmap.mmap(module.fileno(), 0, access=mmap.ACCESS_READ) as whole:
+        return bool(unpacked) and whole.find(unpacked) >= 0
+
+
+if __name__ == "__main__":
+    prepare(BUILT)
+    for path in (BUILT, *BUILT.rglob("*")):
+        path.chmod(0o755)  # an image's service runs as another user than the one that builds it
