@@ -22,6 +22,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 NETWORK_BITS = 64  # of an IPv6 address, that one customer is given whole
 TELL_EVERY_S = 60.0
+READ_BYTES = 2**14  # at once, a TLS record; asyncio's 2**18 would be held for every connection
 log = logging.getLogger("dgrag")
 
 
@@ -83,7 +84,7 @@ class ConnectionLimits:
 
 def bounded(limits: ConnectionLimits) -> Callable[..., asyncio.BaseProtocol]:
     """For ``uvicorn.Config(http=…)``; the server itself is then given no certificate."""
-    return partial(PlainConnection if limits.tls is None else TlsConnection, limits)
+    return partial(Door, limits)
 
 
 class TimedHttp(HttpToolsProtocol):
@@ -112,10 +113,9 @@ class TimedHttp(HttpToolsProtocol):
         super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """End the time; uvicorn's part is for connections that were made."""
+        """End the time."""
         self._disarm()
-        if self.transport is not None:
-            super().connection_lost(exc)
+        super().connection_lost(exc)
 
     def _disarm(self) -> None:
         if self._deadline is not None:
@@ -129,51 +129,56 @@ class TimedHttp(HttpToolsProtocol):
 
 
 class Counted(asyncio.BaseProtocol):
-    """Counts a TCP connection by its address, from the accept to the end; a refused one goes no further."""
+    """A connection with a place in the count, which it gives back at its end."""
 
-    _crowd: Crowd
-    _address: str | None = None  # None: not counted
-
-    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Pass the connection on, or abort it."""
-        peer = transport.get_extra_info("peername")
-        address = network_of(str(peer[0])) if isinstance(peer, tuple) else ""
-        if self._crowd.enter(address, now=asyncio.get_running_loop().time()):
-            self._address = address
-            super().connection_made(transport)
-        else:
-            transport.abort()
+    leave: Callable[[], None]
 
     def connection_lost(self, exc: Any) -> None:
         """Give the place back."""
-        if self._address is not None:
-            self._crowd.leave(self._address)
-            self._address = None
+        self.leave()
         super().connection_lost(exc)
 
 
 class PlainConnection(Counted, TimedHttp):
     """TCP, then HTTP."""
 
-    def __init__(self, limits: ConnectionLimits, **options: Any) -> None:
-        super().__init__(limits.head_s, **options)
-        self._crowd = limits.crowd
-
 
 class TlsConnection(Counted, SSLProtocol):
-    """TCP, then TLS, then HTTP.
+    """TCP, then TLS, then HTTP."""
 
-    The server takes this protocol as it would take a plain one, so the library's TLS has the
-    connection from its first byte. ``start_tls`` takes it over later, and what a client sends
-    before that is lost: uvloop reads after ``connection_made``, though reading was paused there.
+    max_size = READ_BYTES
+
+    def __init__(self, tls: ssl.SSLContext, head_s: float, **options: Any) -> None:
+        http = TimedHttp(head_s, **options)
+        waiter: Any = None  # nobody waits for the handshake
+        handshake_s: Any = head_s  # a float, though typeshed has int
+        super().__init__(http.loop, http, tls, waiter, server_side=True, ssl_handshake_timeout=handshake_s)
+
+
+class Door(asyncio.Protocol):
+    """Counts a TCP connection by its address before anything is spent on it, then passes it on.
+
+    It is passed on at once, so that TLS has it from its first byte. ``loop.start_tls`` would have
+    it a turn later: uvloop reads after ``connection_made``, though reading was paused there.
     """
 
     def __init__(self, limits: ConnectionLimits, **options: Any) -> None:
-        assert limits.tls is not None
-        http = TimedHttp(limits.head_s, **options)
-        waiter: Any = None  # nobody waits for the handshake
-        handshake_s: Any = limits.head_s  # a float, though typeshed has int
-        super().__init__(
-            http.loop, http, limits.tls, waiter, server_side=True, ssl_handshake_timeout=handshake_s
-        )  # fmt: skip
-        self._crowd = limits.crowd
+        self._limits = limits
+        self._options = options  # of uvicorn's protocol
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Pass the connection on, or abort it."""
+        limits = self._limits
+        peer = transport.get_extra_info("peername")
+        address = network_of(str(peer[0])) if isinstance(peer, tuple) else ""
+        if not limits.crowd.enter(address, now=asyncio.get_running_loop().time()):
+            transport.abort()
+            return
+        connection: PlainConnection | TlsConnection
+        if limits.tls is None:
+            connection = PlainConnection(limits.head_s, **self._options)
+        else:
+            connection = TlsConnection(limits.tls, limits.head_s, **self._options)
+        connection.leave = partial(limits.crowd.leave, address)
+        transport.set_protocol(connection)
+        connection.connection_made(transport)
