@@ -59,13 +59,13 @@ def in_shell(lines, folder, environment):
     return said("bash", "-euo", "pipefail", "-c", "\n".join(lines), environment=environment, folder=folder)
 
 
-def one_cloud(record, clone):
+def one_cloud(record, clone, build):
     """README's lines; papers, questions and faults."""
     environment = {**SETTINGS, "COMPOSE_PROJECT_NAME": "dgrag-trial", "COMPOSE_PROFILES": "cpu"}
     cluster = Compose(("docker", "compose"), "dgrag-trial", environment, folder=clone)
     up, *more = lines_of("README.md", "docker compose up -d --scale edge=4")
-    with record.step("`docker compose build`"):
-        in_shell(["docker compose build"], clone, environment)
+    with record.step(f"`{build}`"):
+        in_shell([build], clone, environment)
     with taken_down(cluster):
         with record.step(f"`{command(up)}`"):
             in_shell([up], clone, environment)
@@ -226,6 +226,7 @@ def main():
     """Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true", help="write the record into docs/containers.md")
+    parser.add_argument("--cached", action="store_true", help="use what earlier builds have left")
     options = parser.parse_args()
     record, began = Record(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="dgrag-trial-") as folder:
@@ -234,7 +235,7 @@ def main():
             subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
         commit, subject = said("git", "log", "-1", "--format=%h\n%s", folder=clone).splitlines()
         try:
-            one_cloud(record, clone)
+            one_cloud(record, clone, "docker compose build" if options.cached else "docker compose build --no-cache")
             several_clouds(record, clone)
         except AssertionError as error:
             record.see(f"ended early: {str(error)[:2000]}")
