@@ -197,7 +197,10 @@ def as_body(asked: Sequence[AskedSample], first_answer_s: float, total_s: float)
 
 
 def _ask_all(runtime: Runtime, http: httpx2.Client, model: str) -> Iterator[AskedSample]:
-    bring_up(runtime, Plan(SITES, model=model), {site: files_in([SAMPLES / site]) for site in SITES}, http)
+    _, failed = bring_up(runtime, Plan(SITES, model=model), {site: files_in([SAMPLES / site]) for site in SITES}, http)
+    if failed:
+        reasons = "; ".join(f"{result.name}: {result.reason}" for result in failed)
+        raise ClusterError(f"{counted(len(failed), 'sample document')} not indexed: {reasons}", next_step="see the edge's log")
     urls = {member.name: member.url for member in runtime.state.of("edge")}
     for sample in samples():
         began = time.monotonic()
