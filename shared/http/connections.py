@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import ssl
+from asyncio.sslproto import SSLProtocol
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -21,6 +22,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
 NETWORK_BITS = 64  # of an IPv6 address, that one customer is given whole
 TELL_EVERY_S = 60.0
+READ_BYTES = 2**14  # at once, a TLS record; asyncio's 2**18 would be held for every connection
 log = logging.getLogger("dgrag")
 
 
@@ -69,69 +71,40 @@ class Crowd:
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """What every connection of one server is held to. ``head_s``: from its first byte, or from the start, to the end of a head."""
+    """What every connection of one server is held to.
+
+    ``head_s``: seconds from the start to the end of the first head, TLS handshake included, and
+    from the first byte to the end of each further head.
+    """
 
     head_s: float
     crowd: Crowd
-    tls: ssl.SSLContext | None = None  # its handshake is a part of the first head's time, and of the count
+    tls: ssl.SSLContext | None = None
 
 
-def bounded(limits: ConnectionLimits) -> Callable[..., asyncio.Protocol]:
+def bounded(limits: ConnectionLimits) -> Callable[..., asyncio.BaseProtocol]:
     """For ``uvicorn.Config(http=…)``; the server itself is then given no certificate."""
-    return partial(BoundedHttp, limits)
+    return partial(Door, limits)
 
 
-class BoundedHttp(HttpToolsProtocol):
-    """uvicorn's own protocol, within limits."""
+class TimedHttp(HttpToolsProtocol):
+    """uvicorn's own protocol, with a deadline for each head."""
 
-    def __init__(self, limits: ConnectionLimits, **given: Any) -> None:
-        super().__init__(**given)
-        self._limits = limits
-        self._address: str | None = None  # None: not counted
+    def __init__(self, head_s: float, **options: Any) -> None:
+        super().__init__(**options)
+        self._head_s = head_s
+        self._accepted_at = self.loop.time()
         self._deadline: asyncio.TimerHandle | None = None
-        self._early: list[bytes] = []  # came with the end of the handshake, before the connection was ours
-        self._shaking: asyncio.Task[None] | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
-        """Let a connection in, or close it; it speaks TLS first where the server does."""
-        peer = transport.get_extra_info("peername")
-        address = network_of(str(peer[0])) if isinstance(peer, tuple) else ""
-        if not self._limits.crowd.enter(address, now=self.loop.time()):
-            transport.abort()
-            return
-        self._address = address
-        if self._limits.tls is None:
-            self._begin(transport)
-        else:
-            transport.pause_reading()  # what comes now is TLS's, not ours
-            self._shaking = self.loop.create_task(self._shake(transport, self._limits.tls))
-
-    async def _shake(self, transport: asyncio.Transport, context: ssl.SSLContext) -> None:
-        head_s = self._limits.head_s
-        try:
-            tls = await self.loop.start_tls(transport, self, context, server_side=True, ssl_handshake_timeout=head_s)
-        except OSError:  # no TLS, too slow, or gone
-            tls = None
-        if tls is None or self._address is None:  # the second: gone since the handshake
-            self._leave()
-            transport.abort()
-        else:
-            self._begin(tls)
-
-    def _begin(self, transport: asyncio.Transport) -> None:
+        """Wait for the first head; its time began when TCP was accepted."""
         super().connection_made(transport)
-        self._arm()
-        early, self._early = b"".join(self._early), []
-        if early:
-            self.data_received(early)
+        self._deadline = self.loop.call_at(self._accepted_at + self._head_s, self._too_slow)
 
     def data_received(self, data: bytes) -> None:
         """Feed the parser; the first bytes after a response start the time of the next head."""
-        if self.transport is None:
-            self._early.append(data)
-            return
         if self._deadline is None and (self.cycle is None or self.cycle.response_complete):
-            self._arm()
+            self._deadline = self.loop.call_later(self._head_s, self._too_slow)
         super().data_received(data)
 
     def on_headers_complete(self) -> None:
@@ -140,14 +113,9 @@ class BoundedHttp(HttpToolsProtocol):
         super().on_headers_complete()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Give the place back."""
-        self._leave()
+        """End the time."""
         self._disarm()
-        if self.transport is not None:
-            super().connection_lost(exc)
-
-    def _arm(self) -> None:
-        self._deadline = self.loop.call_later(self._limits.head_s, self._too_slow)
+        super().connection_lost(exc)
 
     def _disarm(self) -> None:
         if self._deadline is not None:
@@ -159,7 +127,58 @@ class BoundedHttp(HttpToolsProtocol):
             self.transport.write(TOO_SLOW)
             self.transport.close()
 
-    def _leave(self) -> None:
-        if self._address is not None:
-            self._limits.crowd.leave(self._address)
-            self._address = None
+
+class Counted(asyncio.BaseProtocol):
+    """A connection with a place in the count, which it gives back at its end."""
+
+    leave: Callable[[], None]
+
+    def connection_lost(self, exc: Any) -> None:
+        """Give the place back."""
+        self.leave()
+        super().connection_lost(exc)
+
+
+class PlainConnection(Counted, TimedHttp):
+    """TCP, then HTTP."""
+
+
+class TlsConnection(Counted, SSLProtocol):
+    """TCP, then TLS, then HTTP."""
+
+    max_size = READ_BYTES
+
+    def __init__(self, tls: ssl.SSLContext, head_s: float, **options: Any) -> None:
+        http = TimedHttp(head_s, **options)
+        waiter: Any = None  # nobody waits for the handshake
+        handshake_s: Any = head_s  # a float, though typeshed has int
+        super().__init__(http.loop, http, tls, waiter, server_side=True, ssl_handshake_timeout=handshake_s)
+
+
+class Door(asyncio.Protocol):
+    """Counts a TCP connection by its address before anything is spent on it, then passes it on.
+
+    It is passed on at once, so that TLS has it from its first byte. ``loop.start_tls`` would have
+    it a turn later: uvloop reads after ``connection_made``, though reading was paused there.
+    """
+
+    def __init__(self, limits: ConnectionLimits, **options: Any) -> None:
+        self._limits = limits
+        self._options = options  # of uvicorn's protocol
+
+    def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
+        """Pass the connection on, or abort it."""
+        limits = self._limits
+        peer = transport.get_extra_info("peername")
+        address = network_of(str(peer[0])) if isinstance(peer, tuple) else ""
+        if not limits.crowd.enter(address, now=asyncio.get_running_loop().time()):
+            transport.abort()
+            return
+        connection: PlainConnection | TlsConnection
+        if limits.tls is None:
+            connection = PlainConnection(limits.head_s, **self._options)
+        else:
+            connection = TlsConnection(limits.tls, limits.head_s, **self._options)
+        connection.leave = partial(limits.crowd.leave, address)
+        transport.set_protocol(connection)
+        connection.connection_made(transport)

@@ -5,6 +5,7 @@ import contextlib
 import os
 import re
 import shutil
+import socket
 import subprocess
 import sys
 from pathlib import Path
@@ -61,30 +62,32 @@ async def cloud(folder, port):
 
 @contextlib.asynccontextmanager
 async def proxy(caddy, folder, ports, clouds):
-    """Caddy in front of these ports; a client of it."""
-    port, health = ports.take(18_499), ports.take(18_080)
+    """Caddy in front of these ports: a client of it, and what its health check answers."""
+    port, health_port = ports.take(18_499), ports.take(18_080)
     (folder / "Caddyfile").write_text(
         DYNAMIC.sub("to " + " ".join(f"https://127.0.0.1:{one}" for one in clouds) + "\n", CADDYFILE.read_text())
     )
-    words = {"PORT": str(port), "HEALTH_PORT": str(health), "FILES": str(folder / "proxy"), "HOME": str(folder)}
+    words = {"PORT": str(port), "HEALTH_PORT": str(health_port), "FILES": str(folder / "proxy"), "HOME": str(folder)}
     command = [caddy, "run", "--config", str(folder / "Caddyfile"), "--adapter", "caddyfile"]
     process = await asyncio.create_subprocess_exec(*command, env={**os.environ, **words}, stderr=asyncio.subprocess.DEVNULL)
     try:
         async with httpx2.AsyncClient(
             base_url=f"https://127.0.0.1:{port}", verify=client_context(folder / "proxy" / "ca.pem"), trust_env=False, timeout=60
         ) as http:
-            await until(lambda: is_up(health))
-            yield http
+
+            async def health():
+                return (await http.get(f"http://127.0.0.1:{health_port}/")).status_code
+
+            await until(lambda: listens(health_port))
+            yield http, health
     finally:
         process.terminate()
         await process.wait()
 
 
-def is_up(port):
-    try:
-        return httpx2.get(f"http://127.0.0.1:{port}/", trust_env=False).is_success
-    except httpx2.TransportError:
-        return False
+def listens(port):
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) == 0
 
 
 @pytest.fixture
@@ -111,7 +114,7 @@ def test_caddy_takes_the_file_as_it_is(caddy, folder):
 async def test_an_edge_joins_polls_and_asks_through_the_proxy_and_a_dead_cloud_is_passed_over(caddy, folder, ports):
     """What it signs arrives as it was signed; a poll is held; lines come as they are written."""
     dead, port = ports.take(18_300), ports.take(18_301)
-    async with cloud(folder, port), proxy(caddy, folder, ports, [dead, port]) as http:
+    async with cloud(folder, port), proxy(caddy, folder, ports, [dead, port]) as (http, _):
         identity = make_identity()
         joined = await join(http, "ward", identity, invitation=invited("ward", folder / "state", ""))
         assert joined.status_code == 201, joined.text
@@ -128,7 +131,8 @@ async def test_an_edge_joins_polls_and_asks_through_the_proxy_and_a_dead_cloud_i
 
 async def test_who_has_no_key_is_refused_by_the_cloud_also_through_the_proxy(caddy, folder, ports):
     port = ports.take(18_310)
-    async with cloud(folder, port), proxy(caddy, folder, ports, [port]) as http:
+    async with cloud(folder, port), proxy(caddy, folder, ports, [port]) as (http, health):
+        assert await health() == 200
         assert (await http.get("/v1/edges")).status_code == 401
         bearer = {"authorization": f"Bearer {token(folder / 'keys', 'user')}"}
         assert (await http.get("/v1/edges", headers=bearer)).status_code == 200
@@ -136,7 +140,8 @@ async def test_who_has_no_key_is_refused_by_the_cloud_also_through_the_proxy(cad
         assert stranger.status_code == 403
 
 
-async def test_without_any_cloud_the_proxy_says_so_and_an_edge_tries_again(caddy, folder, ports):
-    async with proxy(caddy, folder, ports, [ports.take(18_320)]) as http:
+async def test_without_any_cloud_the_proxy_says_so_is_not_healthy_and_an_edge_tries_again(caddy, folder, ports):
+    async with proxy(caddy, folder, ports, [ports.take(18_320)]) as (http, health):
+        assert await health() in (502, 503)
         http.auth = Signature(make_identity(), ANY_CLOUD)
         assert (await http.get("/v1/edges/ward?wire_version=6")).status_code in (502, 503)

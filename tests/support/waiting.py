@@ -13,11 +13,11 @@ async def until(condition, *, limit_s=HANGS_S):
             await asyncio.sleep(0.005)
 
 
-def eventually(condition, *, limit_s=HANGS_S):
-    """``until`` for tests without an event loop; False after ``limit_s`` seconds."""
+def eventually(condition, *, limit_s=HANGS_S, every_s=0.005):
+    """``until`` for tests without an event loop; False after ``limit_s`` seconds. A condition that costs much is tried less often."""
     ends = time.monotonic() + limit_s
     while not condition():
         if time.monotonic() > ends:
             return False
-        time.sleep(0.005)
+        time.sleep(every_s)
     return True
