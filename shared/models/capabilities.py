@@ -98,10 +98,11 @@ class Refusal:
     fields: tuple[str, ...] = ()
 
 
-Change = Callable[[Capabilities, str, Any], Capabilities | None]  # of what is known, by the server's words and the value that it refuses
+Body = Mapping[str, Any]
+Change = Callable[[Capabilities, str, Body], Capabilities | None]  # of what is known, by the server's words and the body that it refuses
 
 
-def adapted(capabilities: Capabilities, refusal: Refusal, body: Mapping[str, Any]) -> Capabilities | None:
+def adapted(capabilities: Capabilities, refusal: Refusal, body: Body) -> Capabilities | None:
     """What is known after a refusal of ``body``, by the field that the server names; None where it names none that can be changed.
 
     >>> refusal = Refusal(400, "Unsupported value: 'temperature' does not support 0 with this model. Only the default (1) is supported.")
@@ -112,13 +113,13 @@ def adapted(capabilities: Capabilities, refusal: Refusal, body: Mapping[str, Any
     """
     for field in _named(refusal, body):
         words = " ".join((refusal.message, *refusal.fields))
-        learned = _CHANGES[field](capabilities, words, body.get(field))
+        learned = _CHANGES[field](capabilities, words, body)
         if learned is not None and learned != capabilities:
             return learned
     return None
 
 
-def plainer(capabilities: Capabilities, body: Mapping[str, Any]) -> Capabilities | None:
+def plainer(capabilities: Capabilities, body: Body) -> Capabilities | None:
     """What to try after a refusal that names nothing: without what servers lack most, then without all that can be left out, then nothing.
 
     >>> plainer(Capabilities(), {"n": 5, "logprobs": True, "temperature": 0.7}) == Capabilities(samples=1, logprobs=False)
@@ -193,11 +194,11 @@ _CONTENT_PARTS = re.compile(r"content.{0,40}(?:array|list|sequence)|(?:array|lis
 _ROLE = re.compile(r"\broles?\b|\bsystem\b|\bdeveloper\b", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.])\d{1,7}(?![\w]|\.\d)")
 _TOO_FEW = re.compile(r"at least|minimum|>=|≥|greater than|larger than|too (?:small|low)|below", re.IGNORECASE)
-_TOO_MANY = re.compile(r"at most|maximum|<=|≤|less than|exceed|too (?:large|high|big|many)|up to|above", re.IGNORECASE)
+_TOO_MANY = re.compile(r"at most|\bmax\b|maximum|greater than|<=|≤|less than|exceed|too (?:large|high|big|many)|up to|above", re.IGNORECASE)
 _POSITIVE = re.compile(r"positive|greater than (?:0|zero)|> ?0|above (?:0|zero)|non-?zero", re.IGNORECASE)
 
 
-def _named(refusal: Refusal, body: Mapping[str, Any]) -> list[str]:
+def _named(refusal: Refusal, body: Body) -> list[str]:
     """The fields of ``body`` that a refusal names: those outside of its words, else those in them, in their order."""
     outside = [field for name in refusal.fields if (field := _field_of(name)) in body and field in _CHANGES]
     if outside:
@@ -222,27 +223,27 @@ def _numbers_below(words: str, value: float) -> list[int]:
     return [number for number in map(int, _NUMBER.findall(words)) if number < value]
 
 
-def _samples(known: Capabilities, words: str, value: Any) -> Capabilities | None:
-    if not isinstance(value, int):
-        return None
-    fewer = [number for number in _numbers_below(words, value) if number > 0]
+def _samples(known: Capabilities, words: str, body: Body) -> Capabilities:
+    fewer = [number for number in _numbers_below(words, body["n"]) if number > 0]
     return replace(known, samples=max(fewer, default=1))
 
 
-def _logprobs(known: Capabilities, words: str, value: Any) -> Capabilities:
-    del words, value
+def _logprobs(known: Capabilities, words: str, body: Body) -> Capabilities:
+    """None from then on, unless the server names how many of a token it allows."""
+    fewer = [number for number in _numbers_below(words, body.get("top_logprobs", 0)) if number > 0]
+    if fewer and _TOO_MANY.search(words):
+        return replace(known, top_logprobs=max(fewer))
     return replace(known, logprobs=False)
 
 
-def _top_logprobs(known: Capabilities, words: str, value: Any) -> Capabilities:
-    if not value:
-        return replace(known, logprobs=False)
-    usual = FEW_LOGPROBS if value > FEW_LOGPROBS else 0
-    return replace(known, top_logprobs=max(_numbers_below(words, value), default=usual))
+def _top_logprobs(known: Capabilities, words: str, body: Body) -> Capabilities:
+    sent = body["top_logprobs"]
+    usual = FEW_LOGPROBS if sent > FEW_LOGPROBS else 0
+    return replace(known, top_logprobs=max(_numbers_below(words, sent), default=usual))
 
 
-def _token_limit(known: Capabilities, words: str, value: Any) -> Capabilities:
-    numbers = [int(number) for number in _NUMBER.findall(words)]
+def _token_limit(known: Capabilities, words: str, body: Body) -> Capabilities:
+    value, numbers = body[known.limit_field], [int(number) for number in _NUMBER.findall(words)]
     names_other = known.limit_field == "max_tokens" and "max_completion_tokens" in words
     if _TOO_FEW.search(words) and not names_other and known.least_tokens < USUAL_LEAST_TOKENS and value < USUAL_LEAST_TOKENS:
         return replace(known, least_tokens=min((number for number in numbers if number > value), default=USUAL_LEAST_TOKENS))
@@ -252,42 +253,41 @@ def _token_limit(known: Capabilities, words: str, value: Any) -> Capabilities:
     return replace(known, limit_field="max_completion_tokens" if known.limit_field == "max_tokens" else "")
 
 
-def _temperature(known: Capabilities, words: str, value: Any) -> Capabilities:
-    is_positive = known.temperature == "any" and not value and _POSITIVE.search(words)
+def _temperature(known: Capabilities, words: str, body: Body) -> Capabilities:
+    is_positive = known.temperature == "any" and not body["temperature"] and _POSITIVE.search(words)
     return replace(known, temperature="positive" if is_positive else "default")
 
 
-def _stop(known: Capabilities, words: str, value: Any) -> Capabilities:
-    number = len(value) if isinstance(value, Sequence) else 1
-    return replace(known, stop=max(_numbers_below(words, number), default=0))
+def _stop(known: Capabilities, words: str, body: Body) -> Capabilities:
+    return replace(known, stop=max(_numbers_below(words, len(body["stop"])), default=0))
 
 
-def _seed(known: Capabilities, words: str, value: Any) -> Capabilities:
-    del words, value
+def _seed(known: Capabilities, words: str, body: Body) -> Capabilities:
+    del words, body
     return replace(known, seed=False)
 
 
-def _response_format(known: Capabilities, words: str, value: Any) -> Capabilities | None:
-    del words, value
+def _response_format(known: Capabilities, words: str, body: Body) -> Capabilities | None:
+    del words, body
     lower: dict[ResponseFormat, ResponseFormat] = {"json_schema": "json_object", "json_object": "prompt"}
     return replace(known, response_format=lower[known.response_format]) if known.response_format in lower else None
 
 
-def _stream(known: Capabilities, words: str, value: Any) -> Capabilities:
-    del words, value
+def _stream(known: Capabilities, words: str, body: Body) -> Capabilities:
+    del words, body
     return replace(known, stream=False)
 
 
-def _messages(known: Capabilities, words: str, value: Any) -> Capabilities | None:
+def _messages(known: Capabilities, words: str, body: Body) -> Capabilities | None:
     if _CONTENT_PARTS.search(words) and not known.content_parts:
         return replace(known, content_parts=True)
-    if known.instructions == "user" or not _instructs({"messages": value}) or not _ROLE.search(words):
+    if known.instructions == "user" or not _instructs(body) or not _ROLE.search(words):
         return None
     may_be_developer = known.instructions == "system" and "developer" in words
     return replace(known, instructions="developer" if may_be_developer else "user")
 
 
-def _instructs(body: Mapping[str, Any]) -> bool:
+def _instructs(body: Body) -> bool:
     return any(message["role"] in ("system", "developer") for message in body.get("messages") or ())
 
 

@@ -57,6 +57,7 @@ class Completion:
     samples: tuple[Sample, ...]
     tokens_in: int = 0
     tokens_out: int = 0
+    reasoning_tokens: int = 0
     model: str = ""
 
 
@@ -71,7 +72,8 @@ def parse_completion(raw: bytes, thinking: Thinking | None = None) -> Completion
         raise ModelReplyError("the model server gave no samples", next_step=LOOK_AT_LOG)
     samples = tuple(_sample(choice, thinking) for choice in body.choices)
     tokens_out = max(body.usage.completion_tokens, sum(sample.tokens for sample in samples))
-    return Completion(samples, body.usage.prompt_tokens, tokens_out, body.model)
+    usage = body.usage
+    return Completion(samples, usage.prompt_tokens, tokens_out, usage.completion_tokens_details.reasoning_tokens, body.model)
 
 
 def reply_of(prompt: Prompt, sent: Prompt, completions: Sequence[Completion]) -> Reply:
@@ -127,6 +129,8 @@ def observed(capabilities: Capabilities, body: Mapping[str, Any], completion: Co
     for sample in samples:
         if sample.thinking:
             return replace(learned, thinking=sample.thinking)
+    if completion.reasoning_tokens or any(sample.is_cut and not sample.text for sample in samples):
+        return replace(learned, thinking="apart")  # its thoughts are not shown, but its tokens are gone
     if learned.thinking is None and has_text and not any(sample.is_cut for sample in samples):
         return replace(learned, thinking="")
     return learned
@@ -331,9 +335,14 @@ class _Choice(Lenient):
     logprobs: Annotated[tuple[_Token, ...], BeforeValidator(_tokens)] = ()
 
 
+class _Details(Lenient):
+    reasoning_tokens: Count = 0
+
+
 class _Usage(Lenient):
     prompt_tokens: Count = 0
     completion_tokens: Count = 0
+    completion_tokens_details: Annotated[_Details, BeforeValidator(_dictionary)] = _Details()
 
 
 class _Body(Lenient):
