@@ -302,8 +302,7 @@ class Answerer:
         sufficiency = await self._gate.sufficiency(sufficiency_prompt(ask.question, found, fence), trace, deadline)
         if not stays and (report := self._gate.too_little(sufficiency, nearness, found.unknown)) is not None:
             return LocalAttempt(found, report)
-        messages = answer_prompt(ask.question, found, fence)
-        drawn = await draw(self._generator, messages, fence, sampling, trace, deadline_s=deadline.left_s())
+        drawn = await draw(self._generator, answer_prompt(ask.question, found, fence), fence, sampling, trace, deadline_s=deadline.left_s())
         samples = tuple(with_passages(sample, found) for sample in drawn)
         seen = Question(ask.question, samples, sufficiency, nearness, found.unknown, found.citable)
         report = await self._gate.judge(seen, trace, deadline)
