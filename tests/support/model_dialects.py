@@ -9,13 +9,16 @@ import json
 import math
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 ANSWER = "Merle Quarry was opened by Ida Tarrow [1]."
 QUESTION = "Who opened Merle Quarry?"
 DOCUMENT = "Ida Tarrow opened Merle Quarry in 1936. It has two pits and a small railway."
 THOUGHT = " ".join(["Okay, the user asks something, and the first passage may well tell it."] * 4)
 WORDS = re.compile(r"\s*\S+|\s+\Z")
-FIELDS = frozenset({"model", "messages", "max_tokens", "temperature", "n", "stop", "seed", "stream", "logprobs", "top_logprobs", "response_format"})
+FIELDS = frozenset(
+    {"model", "messages", "max_tokens", "temperature", "n", "stop", "seed", "stream", "logprobs", "top_logprobs", "response_format"}
+)
 
 
 def said(body):
@@ -83,7 +86,7 @@ class Dialect:
 
     def refuses(self, body):
         """The status and body of a refusal; None: it takes the request."""
-        return None
+        return
 
     def text(self, body):
         """The whole text, thoughts and all."""
@@ -245,7 +248,10 @@ class SmallContext(Dialect):
     def refuses(self, body):
         words = sum(len(str(message["content"]).split()) for message in body["messages"]) + limit_of(body)
         if words > self.words:
-            message = f"This model's maximum context length is {self.words} tokens. However, you requested {words} tokens. Please reduce the length of the messages or completion."
+            message = (
+                f"This model's maximum context length is {self.words} tokens. However, you requested {words} tokens."
+                " Please reduce the length of the messages or completion."
+            )
             return refusal(message, param="messages", code="context_length_exceeded")
         return None
 
@@ -283,7 +289,7 @@ class NoSystemRole(Dialect):
 
     def refuses(self, body):
         roles = [message["role"] for message in body["messages"]]
-        if "system" in roles or any(one == other for one, other in zip(roles, roles[1:], strict=False)):
+        if "system" in roles or any(one == other for one, other in pairwise(roles)):
             return 400, {"detail": "System role not supported: conversation roles must alternate user/assistant/user/assistant/..."}
         return None
 
@@ -316,7 +322,9 @@ class OddReplies(Dialect):
         status, made = super().answers({**body, "n": body.get("n", 1) + 1})
         made["usage"] = {"prompt_tokens": -5, "completion_tokens": "many"}
         for one in made["choices"]:
-            one["message"]["content"] = one["message"]["content"].replace("Tarrow", "Tarrow\ud83d") if limit_of(body) > 99 else one["message"]["content"]
+            one["message"]["content"] = (
+                one["message"]["content"].replace("Tarrow", "Tarrow\ud83d") if limit_of(body) > 99 else one["message"]["content"]
+            )
             one["logprobs"] = ["odd"]
         return status, made
 
