@@ -144,6 +144,7 @@ class EdgeStatus:
     ocr: Mapping[str, Sequence[str]] = field(default_factory=dict)  # languages of text in images: those used, those wanted and missing
     embedding: Mapping[str, Any] = field(default_factory=dict)  # the model, by its fingerprint
     folders: Sequence[Mapping[str, Any]] = ()  # that it keeps itself in step with
+    model: Mapping[str, Any] = field(default_factory=dict)  # the language model: its name, and what its server lacks
     calibration: Mapping[str, Any] = field(default_factory=dict)  # thresholds that were set from its documents, and whether they are used
 
     @property

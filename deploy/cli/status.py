@@ -50,7 +50,14 @@ def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
         if numbers := processes(cluster):
             out().print(f"pids: {numbers}", markup=False)
         for name, status_now in found.items():
-            lines = (render.languages_line, render.ocr_line, render.embedder_line, render.memory_line, render.calibration_line)
+            lines = (
+                render.languages_line,
+                render.ocr_line,
+                render.embedder_line,
+                render.model_line,
+                render.memory_line,
+                render.calibration_line,
+            )
             told = [line_of(status_now) for line_of in lines] if status_now else []
             for line in filter(None, told):
                 out().print(f"{name}: {line}", markup=False)

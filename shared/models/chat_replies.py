@@ -61,6 +61,23 @@ class Completion:
     model: str = ""
 
 
+def model_names(body: Any) -> list[str]:
+    """The names in a server's list of models, as OpenAI's servers write it and as others do; those of embedding models last.
+
+    Raises ValueError for what is no such list.
+
+    >>> model_names({"data": [{"id": "nomic-embed-text"}, {"id": "qwen3"}]}), model_names({"models": [{"name": "a"}]})
+    (['qwen3', 'nomic-embed-text'], ['a'])
+    """
+    rows = body.get("data", body.get("models")) if isinstance(body, dict) else body
+    if body == [] or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError("no list of models")
+    names = [str(name) for row in rows if (name := row.get("id") or row.get("name") or row.get("model"))]
+    if len(names) < len(rows):
+        raise ValueError("a model without a name")
+    return sorted(names, key=lambda name: "embed" in name.lower())
+
+
 def parse_completion(raw: bytes, thinking: Thinking | None = None) -> Completion:
     """A server's whole answer. ``thinking``: what is known of its model. Raises ModelReplyError where there is no choice."""
     try:
