@@ -93,6 +93,15 @@ def parse_completion(raw: bytes, thinking: Thinking | None = None) -> Completion
     return Completion(samples, usage.prompt_tokens, tokens_out, usage.completion_tokens_details.reasoning_tokens, body.model)
 
 
+def stopped(completion: Completion, stops: Sequence[str]) -> Completion:
+    """A reply with its texts cut where they were to stop, for a server that does not know of it."""
+    samples = list[Sample]()
+    for sample in completion.samples:
+        ends = [at for stop in stops if (at := sample.text.find(stop)) >= 0]
+        samples.append(replace(sample, text=sample.text[: min(ends)], finish="stop") if ends else sample)
+    return replace(completion, samples=tuple(samples))
+
+
 def reply_of(prompt: Prompt, sent: Prompt, completions: Sequence[Completion]) -> Reply:
     """The reply to a prompt that was sent as ``sent`` (``as_sent``), of one request or several.
 
@@ -180,11 +189,8 @@ def bare_json(text: str) -> str:
 
 
 def _answer(sample: Sample, prompt: Prompt) -> str:
-    """A sample's text as the prompt wants it: cut where it was to stop, also by a server that does not stop; JSON alone."""
-    text = sample.text
-    for stop in prompt.stop:
-        text = text.partition(stop)[0]
-    return bare_json(text) if prompt.schema is not None else text
+    """A sample's text as the prompt wants it: of what was to be JSON, the JSON alone."""
+    return bare_json(sample.text) if prompt.schema is not None else sample.text
 
 
 def _may_be_blank(sample: Sample, prompt: Prompt) -> bool:

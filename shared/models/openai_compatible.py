@@ -17,7 +17,7 @@ from shared.errors import ContextOverflow, ModelError, ModelReplyError, ModelTim
 from shared.limits import RetryBudget
 from shared.models.capabilities import Capabilities, Refusal, adapted, is_overflow, plainer
 from shared.models.chat_format import as_sent, distinct, request_body
-from shared.models.chat_replies import LOOK_AT_LOG, Completion, needs_another_form, observed, parse_completion, reply_of
+from shared.models.chat_replies import LOOK_AT_LOG, Completion, needs_another_form, observed, parse_completion, reply_of, stopped
 from shared.models.chat_server import BrokeOff, ChatServer, ServerAway, is_framed
 from shared.models.chat_streams import EventLines, TextStream
 from shared.models.server_errors import MAX_ERROR_CHARS, NO_REASON
@@ -267,7 +267,8 @@ class OpenAIGenerator:
             outcome = await self._server.ask(body, ends=ends, mends=partial(self._mends, form, body))
             if isinstance(outcome, bytes):
                 self._keep(form)
-                return self._learned(outcome, body)
+                unknown_stops = [stop for stop in sent.stop if stop not in body.get("stop", ())]
+                return stopped(self._learned(outcome, body), unknown_stops)
             form = await self._next(form, outcome, body)
         raise self._no_form()
 

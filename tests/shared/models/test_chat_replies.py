@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from shared.errors import ModelReplyError, ModelUnavailable
 from shared.models.capabilities import Capabilities
-from shared.models.chat_replies import observed, parse_completion, reply_of
+from shared.models.chat_replies import observed, parse_completion, reply_of, stopped
 from shared.models.chat_streams import EventLines, TextStream, parse_event
 from shared.models.server_errors import error_text, refusal_of, refused_in
 from shared.ports import Message, Prompt
@@ -160,8 +160,9 @@ def test_a_verdict_by_words_is_a_distribution():
     assert reply(body(choice("Who knows?"), choice("Hm"), choice("It may.")), verdict, sent).first_token is None
 
 
-def test_a_text_ends_where_it_was_to_stop_also_where_the_server_goes_on():
-    assert reply(body(choice("Ada.\nQuestion: Who?")), Prompt(ASK.messages, 8, stop=("\nQuestion:",))).texts == ("Ada.",)
+def test_a_text_is_cut_where_it_was_to_stop_for_a_server_that_cannot():
+    [sample] = stopped(parse_completion(body(choice("Ada.\nQuestion: Who?", finish="length"))), ["\nQuestion:"]).samples
+    assert (sample.text, sample.is_cut) == ("Ada.", False)
 
 
 @pytest.mark.parametrize("text", ['```json\n{"a": 1}\n```', 'Sure:\n{"a": 1}\nDone.', '{"a": 1}', '```\n{"a": 1}'])
