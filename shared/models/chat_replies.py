@@ -26,6 +26,7 @@ MAX_USAGE = 2**31  # a sum of such counts fits the store
 MAX_FINISH_CHARS = 40
 ROUNDING = 0.01  # of a log-probability above 0
 CUT = "length"  # the finish reason of a text that ends at its limit
+CUT_WORDS = ("length", "max_tokens", "max_length", "max_output_tokens")  # as servers call it
 NOT_THE_FORMAT = "the model server's answer is not the OpenAI format"
 ANY_SERVER = "check the model's address: it must be that of a server with OpenAI's chat completions"
 LOOK_AT_LOG = "look at the model server's log"
@@ -283,7 +284,8 @@ def _any_text(value: Any) -> str:
 
 
 def _finish(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    word = value.lower() if isinstance(value, str) else ""
+    return CUT if word in CUT_WORDS else word
 
 
 def _logprob(value: Any) -> float | None:

@@ -16,6 +16,7 @@ from shared.errors import ModelError, ModelReplyError, ModelTimeout, ModelUnavai
 from shared.limits import RetryBudget, retry_after_s
 from shared.models.capabilities import Refusal
 from shared.models.chat_replies import LOOK_AT_LOG, model_names
+from shared.models.chat_streams import is_event_stream
 from shared.models.server_errors import MAX_ERROR_CHARS, NO_REASON, refusal_of, refused_in
 from shared.telemetry import correlation
 
@@ -113,7 +114,7 @@ class ChatServer:
         """All of the body, which is JSON: without a length of its own, one that ends too early broke off. Raises as ``blocks``."""
         async with aclosing(self.blocks(response)) as blocks:
             raw = b"".join([block async for block in blocks])
-        if not is_framed(response) and not _is_json(raw):
+        if not is_framed(response) and not (_is_json(raw) or is_event_stream(raw)):
             raise self._broke_off("its answer ends too early")
         return raw
 

@@ -84,6 +84,11 @@ class Dialect:
     paths: tuple[str, ...] = ("/v1",)
     seen: list = field(default_factory=list)  # bodies
 
+    @contextlib.asynccontextmanager
+    async def turn(self):
+        """Around each request: whether it may come in."""
+        yield True
+
     def refuses(self, body):
         """The status and body of a refusal; None: it takes the request."""
         return
@@ -329,6 +334,52 @@ class OddReplies(Dialect):
         return status, made
 
 
+class OneAtATime(Dialect):
+    """It gives one choice, and is busy for whoever asks beside another."""
+
+    def __init__(self):
+        super().__init__(samples=1)
+        self.at_work = 0
+
+    @contextlib.asynccontextmanager
+    async def turn(self):
+        """A while in which others are refused."""
+        self.at_work += 1
+        try:
+            yield self.at_work == 1
+            await asyncio.sleep(0.01)
+        finally:
+            self.at_work -= 1
+
+
+class StreamsOnly(Dialect):
+    """It sends a stream, whatever is asked for."""
+
+    def answers(self, body):
+        _, made = super().answers(body)
+        return 200, events_of(made["choices"][0])
+
+
+class SmallContextThatThinks(SmallContext):
+    """It has no room for many thoughts, and no opening tag."""
+
+    def __init__(self):
+        super().__init__(words=1_000)
+        self.before = f"{THOUGHT}\n</think>\n\n"
+
+
+def events_of(made, *, done=True, ending="\n\n", head="data: "):
+    """A choice as a stream: comments between, a last chunk without choices."""
+    deltas = [{"content": token} for token in tokens_of(made["message"]["content"])]
+    chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks += [
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": made["finish_reason"]}]},
+        {"choices": [], "usage": {"prompt_tokens": 3}},
+    ]
+    lines = [f": keep-alive{ending}", *(f"{head}{json.dumps(chunk)}{ending}" for chunk in chunks), f"{head}[DONE]{ending}" if done else ""]
+    return Stream("".join(lines).encode())
+
+
 CLOSED_CHANNEL = "<|end|><|start|>assistant<|channel|>final<|message|>"
 DIALECTS = {
     "ollama": Ollama,
@@ -356,6 +407,9 @@ DIALECTS = {
     "TGI": TGI,
     "neither stop nor seed": NoExtras,
     "odd replies": OddReplies,
+    "streams only": StreamsOnly,
+    "one at a time": OneAtATime,
+    "small context, swallowed opening tag": SmallContextThatThinks,
 }
 
 
@@ -372,7 +426,8 @@ async def served(dialect):
             if method == b"GET":
                 status, made = 200, {"object": "list", "data": [{"id": "another-name"}]}
             else:
-                status, made = dialect.respond(path.decode(), json.loads(raw))
+                async with dialect.turn() as is_free:
+                    status, made = dialect.respond(path.decode(), json.loads(raw)) if is_free else (429, {"error": "busy"})
             send(writer, status, made)
             await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError):

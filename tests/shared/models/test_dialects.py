@@ -6,7 +6,8 @@ import httpx2
 import pytest
 
 from shared.models.openai_compatible import OpenAIGenerator
-from tests.support.model_dialects import ANSWER, DIALECTS, DOCUMENT, QUESTION, Dialect, SmallContext, served
+from shared.ports import Message, Prompt
+from tests.support.model_dialects import ANSWER, DIALECTS, DOCUMENT, QUESTION, Dialect, SmallContext, events_of, served
 from tests.support.running_edge import running_edge
 from tests.support.waiting import until
 
@@ -167,3 +168,51 @@ async def test_a_server_that_takes_everything_lacks_nothing(tmp_path):
     async with edge_at(tmp_path, Dialect()) as edge:
         await edge.ask(QUESTION, mode="local", memory=False)
         assert (await edge.http.get("/v1/status")).json()["model"]["shortfalls"] == []
+
+
+class Streaming(Dialect):
+    """Streams in a form of its own, where a stream is asked for."""
+
+    def __init__(self, *, refuse=None, whole=False, **form):
+        super().__init__()
+        self.refuse, self.whole, self.form = refuse, whole, form
+
+    def refuses(self, body):
+        return (400, {"error": self.refuse}) if self.refuse and body.get("stream") else None
+
+    def answers(self, body):
+        status, made = super().answers(body)
+        return (status, events_of(made["choices"][0], **self.form)) if body.get("stream") and not self.whole else (status, made)
+
+
+@pytest.mark.parametrize(
+    "dialect",
+    [
+        lambda: Streaming(),
+        lambda: Streaming(done=False),
+        lambda: Streaming(ending="\r\n\r\n"),
+        lambda: Streaming(head="data:"),
+        lambda: Streaming(ending="\n", head=""),
+        lambda: Streaming(whole=True),
+        lambda: Streaming(refuse="Streaming is not supported by this deployment"),
+    ],
+    ids=["usual", "without DONE", "CRLF", "no blank", "lines of JSON", "a whole answer", "refused"],
+)
+async def test_a_stream_in_any_form_is_the_text(dialect):
+    prompt = Prompt((Message("user", QUESTION),), 100)
+    async with served(dialect()) as url, httpx2.AsyncClient(base_url=url, trust_env=False) as http:
+        generator = OpenAIGenerator(http, model="m", retry_wait_s=0.0)
+        for _ in range(2):
+            assert "".join([piece async for piece in generator.stream(prompt, deadline_s=30)]) == ANSWER
+
+
+async def test_thoughts_in_a_stream_are_not_its_text():
+    class Thinking(Streaming):
+        def text(self, body):
+            return f"<think>\nHm, Ada?\n</think>\n\n{ANSWER}"
+
+    prompt = Prompt((Message("user", QUESTION),), 100)
+    async with served(Thinking()) as url, httpx2.AsyncClient(base_url=url, trust_env=False) as http:
+        pieces = [piece async for piece in OpenAIGenerator(http, model="m").stream(prompt, deadline_s=30)]
+    assert "".join(pieces) == ANSWER
+    assert len(pieces) > 1
