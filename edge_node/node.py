@@ -143,6 +143,7 @@ class EdgeNode:
                 tasks.create_task(self._obey(), name="policy")
                 tasks.create_task(self.calibration.run(), name="calibration")
                 tasks.create_task(self.folders.run(Inside(self)), name="folders")
+                tasks.create_task(self.models.watch(), name="model server")
                 if self.link is not None:
                     tasks.create_task(self.link.run(), name="link")
         except BaseException as error:
@@ -503,6 +504,7 @@ class EdgeNode:
             "failed": self.failed,
             "embedding": {"model": self.models.embedder.fingerprint, "off": list(self.models.untuned), "change": change},
             "calibration": self.calibration.view(),
+            "model": self.models.view(),
             "policy": self.sharing.view(),
             "folders": [state.as_body() for state in self.folders.states()],
             "cloud": state.view(self.settings.cloud_url),

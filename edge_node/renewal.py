@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
 
 from edge_node.answering.answerer import Answerer
 from edge_node.answering.fast_path import FastPath
@@ -13,7 +14,7 @@ from edge_node.change import EmbedderChange
 from edge_node.database.prepared import PreparedEmbedder
 from edge_node.documents.worker import Worker
 from edge_node.strategies.index import Index
-from shared.ports import Embedder, Generator, Reachable
+from shared.ports import Adaptable, Embedder, Generator, Reachable, Shortfall
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +25,19 @@ class Models:
     embedder: Embedder
     server: Reachable | None  # the generator's
     untuned: tuple[str, ...] = ()  # settings that are off, as nobody knows what suits this embedder
+
+    async def watch(self) -> None:
+        """Learn what the generator's server can, until cancelled."""
+        if isinstance(self.server, Adaptable):
+            await self.server.watch()
+
+    def shortfalls(self) -> Sequence[Shortfall]:
+        """What the generator's server lacks, as far as is known."""
+        return self.server.shortfalls() if isinstance(self.server, Adaptable) else ()
+
+    def view(self) -> dict[str, Any]:
+        """The generator as it is shown."""
+        return {"name": self.generator.name, "shortfalls": [asdict(shortfall) for shortfall in self.shortfalls()]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,6 +22,7 @@ DgragError
 │   ├── ModelTimeout          no full answer before the deadline
 │   ├── ModelUnavailable      cannot be reached, or 5xx
 │   └── ModelReplyError       an answer that cannot be used
+│       └── ContextOverflow       the prompt is longer than the model can read
 ├── CloudError            the cloud cannot be used right now
 │   ├── CloudUnavailable      cannot be reached, hung, or 5xx
 │   ├── CloudRefused          the cloud understood and said no
@@ -49,6 +50,7 @@ __all__ = [
     "CloudRefused",
     "CloudUnavailable",
     "Conflict",
+    "ContextOverflow",
     "DeadlinePassed",
     "DgragError",
     "DiskFailed",
@@ -276,6 +278,16 @@ class ModelReplyError(ModelError):
     """The model answered something that cannot be used."""
 
     code = "model_reply_error"
+
+
+class ContextOverflow(ModelReplyError):
+    """The prompt has more tokens than the model can read."""
+
+    code = "context_overflow"
+
+    def __init__(self, reason: str) -> None:
+        step = "give the model server a larger context, or lower DGRAG_EDGE_CONTEXT_TOKENS (at a cloud DGRAG_CLOUD_EVIDENCE_BUDGET_TOKENS)"
+        super().__init__(f"the model's context is too small for the passages and the question ({reason})", next_step=step)
 
 
 class InputError(DgragError):

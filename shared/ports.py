@@ -38,7 +38,8 @@ class Prompt:
     """One request to a chat model.
 
     ``n`` samples share one prompt, in one request (DGRAG §III-C ④, batch inference). ``schema`` asks for JSON of that
-    JSON schema. ``top_logprobs`` > 0 asks for the distribution of the first generated token.
+    JSON schema. ``top_logprobs`` > 0 asks for the distribution of the first generated token. ``choices``: the words of which the reply is
+    to be one; where the server lists no distribution, several replies stand for that of these words.
     """
 
     messages: tuple[Message, ...]
@@ -49,11 +50,12 @@ class Prompt:
     stop: tuple[str, ...] = ()
     top_logprobs: int = 0
     seed: int | None = None
+    choices: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What a chat model answered: ``n`` texts, and what it cost."""
+    """What a chat model answered: at least one text, at most ``n``, and what that cost. A sample that came without text is left out."""
 
     texts: tuple[str, ...]
     tokens_in: int
@@ -77,11 +79,30 @@ class Generator(Protocol):
         """Yield the text of one sample piece by piece. Raises as ``generate``."""
 
 
+@dataclass(frozen=True, slots=True)
+class Shortfall:
+    """What a model's server lacks, and what that costs."""
+
+    lacks: str
+    costs: str
+
+
 class Reachable(Protocol):
     """A server that can be asked whether it is there."""
 
     async def reach(self, *, deadline_s: float) -> None:
         """Return when it answers. Raises ModelTimeout, ModelUnavailable."""
+
+
+@runtime_checkable
+class Adaptable(Protocol):
+    """A client that learns what its server can, and asks accordingly."""
+
+    async def watch(self) -> None:
+        """Learn what it can, now and whenever that may have changed, until cancelled."""
+
+    def shortfalls(self) -> Sequence[Shortfall]:
+        """What it lacks, as far as is known."""
 
 
 class Embedder(Protocol):

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import pytest
+import uvloop
 from hypothesis import HealthCheck, settings
 
 ROOT = Path(__file__).parent.parent
@@ -16,6 +18,17 @@ DATA = Path(os.environ.get("DGRAG_DATA", ROOT.parent / "shared" / "data"))
 
 settings.register_profile("any machine", deadline=None, suppress_health_check=[HealthCheck.too_slow])  # a busy one is slow by chance
 settings.load_profile("any machine")
+
+
+LOOPS = {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
+
+
+def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Tests run on the loop that our services run on, uvloop; on others where ``pytest.mark.asyncio(loop_factories=[…])`` names them."""
+    marker = item.get_closest_marker("asyncio")
+    if marker is not None and "loop_factories" in marker.kwargs:
+        return LOOPS
+    return {"uvloop": LOOPS["uvloop"]}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -376,6 +376,7 @@ BORDER = [
     "shared/limits.py",
     "shared/models/build.py",
     "shared/models/catalogue.py",
+    "shared/models/chat_server.py",
     "shared/models/embedders.py",
     "shared/models/embedding_server.py",
     "shared/models/fetch.py",

@@ -30,7 +30,7 @@ from shared.ports import Generator, Prompt
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 from shared.text.fence import Fence
 from shared.text.prompts import load_prompt
-from shared.text.refusals import probability_of
+from shared.text.refusals import YES_OR_NO, probability_of
 from shared.text.sentences import content_words
 from shared.text.support import TOP_LOGPROBS, by_words, probe, stems
 
@@ -98,7 +98,7 @@ def prompt_for(pair: Labelled) -> Prompt:
     else:
         passage = Evidence(EdgeId("a"), DocumentId("a"), "", ChunkId("a"), (0, len(pair.text)), pair.text, 0.0)
         messages = probe(pair.statement, [passage], FENCE)
-    return Prompt(messages, 1, top_logprobs=TOP_LOGPROBS)
+    return Prompt(messages, 1, top_logprobs=TOP_LOGPROBS, choices=YES_OR_NO)
 
 
 def word_scores(pair: Labelled) -> dict[str, float]:

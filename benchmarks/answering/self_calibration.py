@@ -32,6 +32,7 @@ from edge_node.build import Adapters, build_node
 from edge_node.calibration.choice import Choice, Scored, limits_of
 from edge_node.calibration.service import Serving, scored
 from edge_node.calibration.signals import Signals, Thresholds, escalation
+from edge_node.documents.readers import read
 from edge_node.node import EdgeNode
 from edge_node.records import Offered, document_id
 from edge_node.settings import EdgeSettings
@@ -57,7 +58,7 @@ class Site:
 
 def sample_site(name: str) -> Site:
     """A sample, with the questions whose sources are all its own, and those of which none is."""
-    texts = tuple((file.name, "", file.read_text(encoding="utf-8")) for file in sorted((SAMPLES / name).glob("*")))
+    texts = tuple((file.name, "", read(file.name, file.read_bytes()).text) for file in sorted((SAMPLES / name).glob("*")))
     asked = [(row["question"], {source.split("/")[0] for source in row["sources"]}) for row in _samples()]
     with (SAMPLES / "questions.csv").open(encoding="utf-8", newline="") as file:
         asked += [(row["question"], set(filter(None, row["site"].split(";")))) for row in csv.DictReader(file)]

@@ -28,6 +28,7 @@ from benchmarks.languages.multilingual import LANGUAGES as ASKED_IN
 from benchmarks.machine import code, machine
 from benchmarks.peers.run import model_server
 from benchmarks.under_load import edge_process, service_process, wait_settled
+from edge_node.documents.readers import read
 
 HERE = Path(__file__).parent.parent
 OUT = HERE / "results" / "language_sites.json"
@@ -52,7 +53,7 @@ def documents() -> dict[str, list[str]]:
     found = {
         site: list(translated[language]["facts"])
         if language in translated
-        else [file.read_text(encoding="utf-8") for file in sorted((SAMPLES / site).iterdir())]
+        else [read(file.name, file.read_bytes()).text for file in sorted((SAMPLES / site).iterdir())]
         for site, language in SITES.items()
     }
     for row, fact in enumerate(_invented()):

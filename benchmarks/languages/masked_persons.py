@@ -32,6 +32,7 @@ from benchmarks.sharing import UNLIMITED
 from benchmarks.stand_ins import InstantEmbedder, InstantGenerator, Models
 from deploy.cli.demo import SAMPLES
 from edge_node.build import Adapters, build_node
+from edge_node.documents.readers import read
 from edge_node.egress.bodies import reply_body
 from edge_node.egress.dry_run import next_sync
 from edge_node.egress.policy_file import NAME
@@ -153,7 +154,7 @@ def figures(found: Sequence[tuple[Person, Sequence[str]]]) -> dict[str, Any]:
 
 def samples() -> list[Document]:
     """The documents of the sample sites."""
-    return [(file.name, file.read_text(encoding="utf-8")) for file in sorted(SAMPLES.glob("*/*"))]
+    return [(file.name, read(file.name, file.read_bytes()).text) for file in sorted(SAMPLES.glob("*/*"))]
 
 
 async def hidden(folder: Path, texts: Sequence[str]) -> dict[str, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import secrets
 from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
@@ -13,7 +14,7 @@ from cloud_server.answering.passages import Reader
 from cloud_server.answering.prompts import none_of, render, unsupported_by, with_edges
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.settings import AnswerSettings
-from shared.errors import ModelTimeout
+from shared.errors import ContextOverflow, ModelTimeout
 from shared.evidence import Found, FoundPassage, SearchBody
 from shared.limits import Deadline
 from shared.missing import missing_reason
@@ -24,10 +25,11 @@ from shared.telemetry.trace import Trace
 from shared.text.fence import FENCE_BYTES, Fence
 from shared.text.no_answer import no_answer
 from shared.text.prompts import load_prompt
-from shared.text.refusals import REFUSAL, is_refusal, probability_of, probability_of_start
+from shared.text.refusals import REFUSAL, YES_OR_NO, is_refusal, probability_of, probability_of_start
 from shared.text.support import Checking
 from shared.wire import QuestionBody
 
+log = logging.getLogger("dgrag.cloud.answer")
 ANSWER = load_prompt("cloud_server", "answer")
 SUFFICIENT = load_prompt("cloud_server", "task_sufficient")
 TOP_LOGPROBS = 10
@@ -91,7 +93,12 @@ class Coordinator:
         if not found.asked:
             return with_edges(replace(nobody, reason=found.reason), found.reports, trace.steps())
         nobody = replace(nobody, answer=none_of(body.question, found.asked))
-        answer = await self._write(body.question, found.evidence, nobody, trace, until=until)
+        try:
+            answer = await self._write(body.question, found.evidence, nobody, trace, until=until)
+        except ContextOverflow as error:
+            log.warning("asked once more over fewer passages: %s", error.message)
+            fewer = found.evidence[: (len(found.evidence) + 1) // 2]
+            answer = await self._write(body.question, fewer, nobody, trace, until=until)
         return with_edges(answer, found.reports, trace.steps())
 
     async def _write(self, question: str, evidence: Sequence[Evidence], nobody: Answer, trace: Trace, *, until: float) -> Answer:
@@ -124,7 +131,7 @@ class Coordinator:
         """Whether the passages hold the answer, by the first token's Yes and No; a model that says neither decides nothing."""
         with trace.step("verify") as step:
             messages = render(ANSWER, question, evidence, fence, task=SUFFICIENT.user.template)
-            prompt = Prompt(messages, max_tokens=1, top_logprobs=TOP_LOGPROBS)
+            prompt = Prompt(messages, max_tokens=1, top_logprobs=TOP_LOGPROBS, choices=YES_OR_NO)
             reply = step.model(await self._models.generator.generate(prompt, deadline_s=until - self._clock.monotonic()))
         probability = probability_of(reply.first_token, "yes", ["no"])
         return probability is None or probability >= self._settings.min_sufficiency

@@ -27,7 +27,7 @@ from edge_node.graph.local_search import lines_within, part_of
 from edge_node.policy.rules import EscalationMode
 from edge_node.records import NOTHING_WITHHELD, Filters, Retrieval, Retriever, Without
 from edge_node.settings import AnswerSettings
-from shared.errors import CloudError, InputError, ModelError, ModelTimeout, Withheld
+from shared.errors import CloudError, ContextOverflow, InputError, ModelError, ModelTimeout, Withheld
 from shared.limits import Deadline
 from shared.ports import Generator
 from shared.records import DENIED, Answer, EdgeReport, Evidence, GateReport, Route, TraceStep
@@ -50,8 +50,6 @@ MASKED = "masked"  # what keeps a passage here that is near to a question only a
 OF_A_TITLE = 4  # passages that are found for a title that passages of sites name
 TITLES_SHARE = 0.5  # of a request's time: no search for a title begins later, or what was found would come to nothing
 NOTHING_TOLD = ReducedAnswer("", ())
-
-
 Mode = Literal["auto", "local", "cloud"]
 
 
@@ -239,10 +237,11 @@ class Answerer:
         """Passages of this site for whoever asks."""
         return await (await self._search_for(ask, Trace()))(ask.question, budget_tokens=budget_tokens, top_k=top_k)
 
-    async def _read_here(self, question: str, trace: Trace, search: FindPassages) -> Retrieval:
+    async def _read_here(self, question: str, trace: Trace, search: FindPassages, *, share: float = 1.0) -> Retrieval:
         """④ What the model of this site reads: the passages leave a share of its context to descriptions, which never leave the site."""
-        budget, share = self.settings.context_tokens, self.settings.description_share
-        return await self._read(question, trace, budget_tokens=budget, search=search, description_tokens=part_of(budget, share))
+        budget = part_of(self.settings.context_tokens, share)
+        described = part_of(budget, self.settings.description_share)
+        return await self._read(question, trace, budget_tokens=budget, search=search, description_tokens=described)
 
     async def _read(
         self, question: str, trace: Trace, *, budget_tokens: int, search: FindPassages, description_tokens: int = 0
@@ -281,28 +280,32 @@ class Answerer:
         """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""
         search = await self._search_for(ask, trace)
         found = await self._read_here(ask.question, trace, search)
-        if not (found.evidence or found.descriptions):
-            return LocalAttempt(found, GateReport("escalate", "nothing is indexed here"))
-        nearness = found.nearness
-        if (report := self._gate.too_far(nearness, found.unknown)) is not None:
-            return LocalAttempt(found, report)
-        settings = self.settings
-        sampling = Sampling(ask.samples or settings.samples, settings.sample_tokens, settings.temperature, settings.seed)
-        fence = Fence(secrets.token_hex(FENCE_BYTES))
-        messages = answer_prompt(ask.question, found, fence)
-        probe = sufficiency_prompt(ask.question, found, fence)
         try:
-            sufficiency = await self._gate.sufficiency(probe, trace, deadline)
-            if not stays and (report := self._gate.too_little(sufficiency, nearness, found.unknown)) is not None:
-                return LocalAttempt(found, report)
-            drawn = await draw(self._generator, messages, fence, sampling, trace, deadline_s=deadline.left_s())
-            samples = tuple(with_passages(sample, found) for sample in drawn)
-            question = Question(ask.question, samples, sufficiency, nearness, found.unknown, found.citable)
-            report = await self._gate.judge(question, trace, deadline)
+            try:
+                return await self._judged(ask, found, stays, trace, deadline)
+            except ContextOverflow:  # once more, over half as much
+                fewer = await self._read_here(ask.question, trace, search, share=0.5)
+                return await self._judged(ask, fewer, stays, trace, deadline)
         except ModelError as error:
             if stays or self._cloud is None:
                 raise
             return LocalAttempt(found, GateReport("escalate", f"the model of this site failed: {error.message}"))
+
+    async def _judged(self, ask: Ask, found: Retrieval, stays: bool, trace: Trace, deadline: Deadline) -> LocalAttempt:
+        if not (found.evidence or found.descriptions):
+            return LocalAttempt(found, GateReport("escalate", "nothing is indexed here"))
+        nearness, settings = found.nearness, self.settings
+        if (report := self._gate.too_far(nearness, found.unknown)) is not None:
+            return LocalAttempt(found, report)
+        sampling = Sampling(ask.samples or settings.samples, settings.sample_tokens, settings.temperature, settings.seed)
+        fence = Fence(secrets.token_hex(FENCE_BYTES))
+        sufficiency = await self._gate.sufficiency(sufficiency_prompt(ask.question, found, fence), trace, deadline)
+        if not stays and (report := self._gate.too_little(sufficiency, nearness, found.unknown)) is not None:
+            return LocalAttempt(found, report)
+        drawn = await draw(self._generator, answer_prompt(ask.question, found, fence), fence, sampling, trace, deadline_s=deadline.left_s())
+        samples = tuple(with_passages(sample, found) for sample in drawn)
+        seen = Question(ask.question, samples, sufficiency, nearness, found.unknown, found.citable)
+        report = await self._gate.judge(seen, trace, deadline)
         if report.decision == "escalate":
             return LocalAttempt(found, report)
         told = await self._tell(LocalAttempt(found, report), trace, deadline)

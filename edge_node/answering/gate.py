@@ -17,7 +17,7 @@ from shared.ports import Embedder, Generator, Message, Prompt
 from shared.records import Confidence, Evidence, GateReport, Similarity
 from shared.telemetry.trace import OpenStep, Trace
 from shared.text.prompts import load_prompt
-from shared.text.refusals import is_refusal, most_probable_letter, probability_of
+from shared.text.refusals import YES_OR_NO, is_refusal, letters_of, most_probable_letter, probability_of
 from shared.text.support import may_stand
 from shared.vectors import mean_pairwise_cosine
 
@@ -114,7 +114,7 @@ class Gate:
         if self.settings.min_sufficiency <= 0:
             return None
         with trace.step("gate: confidence") as step:
-            prompt = Prompt(probe, max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+            prompt = Prompt(probe, max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS, choices=YES_OR_NO)
             reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
         return _round(probability_of(reply.first_token, "yes", ["no"]))
 
@@ -177,7 +177,9 @@ class Gate:
         return Similarity(round(cosine, 4), round(jaccard, 4), _round(semantic), round(mean, 4), least)
 
     async def _same_claims(self, question: str, texts: Sequence[str], step: OpenStep, deadline: Deadline) -> float | None:
-        prompt = Prompt(self._compare(question, texts, SAME_CLAIMS.user.template), max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+        prompt = Prompt(
+            self._compare(question, texts, SAME_CLAIMS.user.template), max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS, choices=YES_OR_NO
+        )
         reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
         return probability_of(reply.first_token, "yes", ["no"])
 
@@ -185,7 +187,8 @@ class Gate:
         texts = [unmarked(question.samples[i]) for i in answers]
         if len(set(texts)) == 1:
             return max(answers, key=lambda i: (len(question.samples[i]), -i))  # alike but for markers: one that cites
-        prompt = Prompt(self._compare(question.text, texts, SELECT_BEST.user.template), max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+        messages, letters = self._compare(question.text, texts, SELECT_BEST.user.template), letters_of(len(texts))
+        prompt = Prompt(messages, max_tokens=PROBE_TOKENS, top_logprobs=TOP_LOGPROBS, choices=letters)
         reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
         best = most_probable_letter(reply.first_token, len(texts))
         if best is None:

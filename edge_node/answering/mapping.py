@@ -34,7 +34,7 @@ from shared.reduce import SPEAKING
 from shared.telemetry.trace import OpenStep, Trace
 from shared.text.fence import FENCE_BYTES, Fence, one_line
 from shared.text.prompts import listed, load_prompt
-from shared.text.refusals import probability_of
+from shared.text.refusals import YES_OR_NO, probability_of
 from shared.text.support import Checking
 
 MAP = load_prompt("edge_node", "map")
@@ -165,7 +165,7 @@ class Mapper:
         if not (notes := notes_of(pack)):
             return []
         framed = _Framed(place, notes, passages_of(notes, self._edge), one_line(run.question), Fence(secrets.token_hex(FENCE_BYTES)))
-        probe = Prompt(framed.messages(HELPS), PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+        probe = Prompt(framed.messages(HELPS), PROBE_TOKENS, top_logprobs=TOP_LOGPROBS, choices=YES_OR_NO)
         reply = step.model(await self._generator.generate(probe, deadline_s=run.deadline.left_s()))
         helps = probability_of(reply.first_token, "yes", ["no"])
         if helps is not None and self._is_useless(helps):

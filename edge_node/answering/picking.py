@@ -24,7 +24,7 @@ from shared.telemetry.trace import OpenStep, Trace
 from shared.text.citations import MAX_QUOTE_CHARS
 from shared.text.fence import one_line
 from shared.text.prompts import load_prompt
-from shared.text.refusals import probability_of
+from shared.text.refusals import YES_OR_NO, probability_of
 from shared.text.sentences import content_words
 
 PICK = load_prompt("edge_node", "pick")
@@ -187,7 +187,12 @@ class SentencePicker:
         """P(yes) of each; nothing where the server tells no probabilities. Raises ModelError."""
 
         async def chance(text: str) -> float | None:
-            prompt = Prompt(PICK.render(question=one_line(question), sentence=one_line(text)), PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+            prompt = Prompt(
+                PICK.render(question=one_line(question), sentence=one_line(text)),
+                PROBE_TOKENS,
+                top_logprobs=TOP_LOGPROBS,
+                choices=YES_OR_NO,
+            )
             async with self._calls:
                 reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
             return probability_of(reply.first_token, "yes", ["no"])

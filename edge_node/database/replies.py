@@ -28,7 +28,10 @@ def prompt_hash(prompt: Prompt) -> str:
 
     A question that is asked once more, to have another answer, is the same question.
     """
-    return hashlib.sha256(orjson.dumps(asdict(replace(prompt, temperature=0.0, seed=None)), option=orjson.OPT_SORT_KEYS)).hexdigest()
+    asked = asdict(replace(prompt, temperature=0.0, seed=None))
+    if not prompt.choices:
+        del asked["choices"]  # newer than the replies that stores hold
+    return hashlib.sha256(orjson.dumps(asked, option=orjson.OPT_SORT_KEYS)).hexdigest()
 
 
 def usage(database: Database) -> dict[str, int]:

@@ -12,7 +12,7 @@ from shared.ports import Generator, Prompt
 from shared.telemetry.trace import Trace
 from shared.text.fence import one_line
 from shared.text.prompts import load_prompt
-from shared.text.refusals import probability_of
+from shared.text.refusals import YES_OR_NO, probability_of
 from shared.text.same_question import asks_otherwise, has_same_names, is_single
 from shared.text.sentences import content_words
 
@@ -49,7 +49,7 @@ async def same_answer(generator: Generator, question: str, learned: str, trace: 
     """
     told = list[float]()
     for first, second in ((learned, question), (question, learned)):
-        prompt = Prompt(SAME_ANSWER.render(first=one_line(first), second=one_line(second)), 1, top_logprobs=TOP_LOGPROBS)
+        prompt = Prompt(SAME_ANSWER.render(first=one_line(first), second=one_line(second)), 1, top_logprobs=TOP_LOGPROBS, choices=YES_OR_NO)
         with trace.step("same answer") as step:
             reply = step.model(await generator.generate(prompt, deadline_s=deadline_s))
         sure = probability_of(reply.first_token, "yes", ["no"])

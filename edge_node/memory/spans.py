@@ -18,7 +18,7 @@ from shared.records import Evidence
 from shared.telemetry.trace import Trace
 from shared.text.fence import Fence, one_line
 from shared.text.prompts import load_prompt
-from shared.text.refusals import probability_of
+from shared.text.refusals import YES_OR_NO, probability_of
 from shared.text.sentences import WORD, content_words, names_in
 
 SPAN = load_prompt("edge_node", "span")
@@ -112,7 +112,9 @@ async def copied(
         return None
     messages = SPAN_CHECK.render(sentence=told(source), question=one_line(question), answer=text)
     with trace.step("span check") as step:
-        reply_to_check = step.model(await generator.generate(Prompt(messages, 1, top_logprobs=TOP_LOGPROBS), deadline_s=deadline_s))
+        reply_to_check = step.model(
+            await generator.generate(Prompt(messages, 1, top_logprobs=TOP_LOGPROBS, choices=YES_OR_NO), deadline_s=deadline_s)
+        )
     stated = probability_of(reply_to_check.first_token, "yes", ["no"])
     if stated is None:
         return None

@@ -42,7 +42,9 @@ def model_http(settings: ModelSettings) -> httpx2.AsyncClient:
 
 def build_generator(settings: ModelSettings, http: httpx2.AsyncClient, retries: RetryBudget | None = None) -> OpenAIGenerator:
     """The chat model behind ``http``, whose base address is ``settings.url``; ``retries``: as others of this process use it too."""
-    return OpenAIGenerator(http, model=settings.name, api_key=settings.key() or None, retries=retries)
+    return OpenAIGenerator(
+        http, model=settings.name, api_key=settings.key() or None, retries=retries, thinking_tokens=settings.thinking_tokens
+    )
 
 
 def build_embedder(settings: ModelSettings) -> Embedder:

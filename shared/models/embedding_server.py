@@ -16,8 +16,8 @@ import orjson
 
 from shared.errors import DgragError, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.limits import RetryBudget, retry_after_s
-from shared.models.chat_format import error_text
 from shared.models.embedders import PROBE, fingerprint
+from shared.models.server_errors import error_text
 from shared.ports import FloatArray
 from shared.telemetry import correlation
 from shared.vectors import unit

@@ -1,32 +1,63 @@
-"""A chat model behind any OpenAI-compatible server: vLLM, llama.cpp, a hosted one."""
+"""A chat model behind any server that speaks OpenAI's chat completions: vLLM, llama.cpp, Ollama, a hosted one."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping
+import logging
+from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
+from dataclasses import dataclass, replace
+from functools import partial
 from http import HTTPStatus
 from typing import Any
 
 import httpx2
 
-from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
-from shared.limits import RetryBudget, retry_after_s
-from shared.models.chat_format import STREAM_END, ThinkingFilter, error_text, parse_event, parse_reply, request_body
-from shared.ports import Prompt, Reply
-from shared.telemetry import correlation
+from shared.errors import ContextOverflow, ModelError, ModelReplyError, ModelTimeout
+from shared.limits import RetryBudget
+from shared.models.capabilities import Capabilities, Refusal, adapted, is_overflow, plainer
+from shared.models.chat_format import as_sent, distinct, request_body
+from shared.models.chat_replies import LOOK_AT_LOG, Completion, needs_another_form, observed, parse_completion, reply_of
+from shared.models.chat_server import BrokeOff, ChatServer, ServerAway, is_framed
+from shared.models.chat_streams import EventLines, TextStream
+from shared.models.server_errors import MAX_ERROR_CHARS, NO_REASON
+from shared.models.verdicts import begins_a_choice
+from shared.ports import Message, Prompt, Reply, Shortfall
 
-ATTEMPTS = 3
-NO_WAY_IN = (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN, HTTPStatus.NOT_FOUND)
-TIMEOUT = httpx2.Timeout(None, connect=5.0)  # the deadline of the call bounds all the rest
-MAX_ERROR_BYTES = 64 * 1024
+log = logging.getLogger("dgrag.models")
+ADAPTATIONS = 16  # of one request to what its server refuses; each leaves out or changes another field
+ROUNDS = 4  # of one prompt: what is learned from a reply may ask for another form
+MOST_AT_ONCE = 4  # requests for the samples that a server did not give in one
+THINKING_TOKENS, LEAST_THINKING_TOKENS = 2048, 128  # beside an answer's; below the least a request that does not fit is not made smaller
+TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
+UNNAMED = (400, 422, 501)  # statuses of a refusal that may be of any field
+PROBE_S, PROBE_AGAIN_S = 120.0, 60.0  # for one probe; before the next one, where it failed
+PROBE = Prompt(  # asks for all that is ever asked for, so that one request shows what is refused or left out
+    (Message("system", "You answer with one word."), Message("user", "Is two more than one? Answer Yes or No.")),
+    max_tokens=16,
+    n=2,
+    temperature=0.7,
+    stop=("\nQuestion:",),
+    top_logprobs=20,
+    seed=1,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Form:
+    """How a request is made. ``refused``: the error of the form that is known to be right, where this one is a guess."""
+
+    capabilities: Capabilities
+    thinking_tokens: int
+    refused: ModelError | None = None
 
 
 class OpenAIGenerator:
-    """The port ``Generator`` over ``POST {http.base_url}/chat/completions``.
+    """The port ``Generator`` over a ``ChatServer``. What the server can is learned from each refusal and each reply, and kept.
 
     ``max_reply_bytes`` caps one answer; ``retry_wait_s`` is the wait before a server that is busy or fails is asked again, when it
-    names none. ``retries``: what all that repeat calls of this process share.
+    names none. ``retries``: what all that repeat calls of this process share. ``thinking_tokens``: for a model's thoughts, beside those of
+    its answer.
     """
 
     def __init__(
@@ -38,147 +69,271 @@ class OpenAIGenerator:
         max_reply_bytes: int = 4 * 1024 * 1024,
         retry_wait_s: float = 1.0,
         retries: RetryBudget | None = None,
+        thinking_tokens: int = THINKING_TOKENS,
     ) -> None:
-        self._http = http
+        self._server = ChatServer(
+            http,
+            model=model,
+            api_key=api_key,
+            max_reply_bytes=max_reply_bytes,
+            retry_wait_s=retry_wait_s,
+            retries=retries or RetryBudget(),
+        )
         self._model = model
-        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
-        self._max_reply_bytes = max_reply_bytes
-        self._retry_wait_s = retry_wait_s
-        self._retries = retries or RetryBudget()
+        self._thinking_tokens = thinking_tokens
+        self._capabilities = Capabilities()
+        self._served_as = ""  # the model's name in its server's replies
+        self._is_unknown = asyncio.Event()  # another server or model may answer than was probed
+        self._is_unknown.set()
+        self._further = asyncio.Semaphore(MOST_AT_ONCE)
 
     @property
     def name(self) -> str:
         """The model's name at the server."""
         return self._model
 
-    async def generate(self, prompt: Prompt, *, deadline_s: float) -> Reply:
-        """Answer within ``deadline_s`` seconds in all, retries included. Raises ModelTimeout, ModelUnavailable, ModelReplyError."""
-        body = request_body(prompt, model=self._model)
-        try:
-            async with asyncio.timeout(deadline_s):
-                response = await self._send(body, ends=asyncio.get_running_loop().time() + deadline_s)
-                async with aclosing(response), aclosing(self._blocks(response)) as blocks:
-                    raw = b"".join([block async for block in blocks])
-        except TimeoutError as error:
-            raise ModelTimeout(deadline_s=deadline_s) from error
-        return parse_reply(raw, prompt)
+    def shortfalls(self) -> tuple[Shortfall, ...]:
+        """What the server lacks, as far as is known, and what that costs."""
+        return self._capabilities.shortfalls()
 
-    async def stream(self, prompt: Prompt, *, deadline_s: float) -> AsyncIterator[str]:
-        """Yield the text of one sample piece by piece, without ``<think>`` blocks. Raises as ``generate``."""
+    async def watch(self) -> None:
+        """Probe the server now, and whenever another one or another model may answer, until cancelled. One that is away may come."""
+        while True:
+            await self._is_unknown.wait()
+            try:
+                await self.probe(deadline_s=PROBE_S)
+            except ModelError as error:
+                log.info("what the model server can is not known yet: %s", error.message)
+                await asyncio.sleep(PROBE_AGAIN_S)
+
+    async def probe(self, *, deadline_s: float) -> None:
+        """Learn what the server can, by one request that asks for everything. Raises as ``generate``."""
         ends = asyncio.get_running_loop().time() + deadline_s
-        view = ThinkingFilter()
         try:
             async with asyncio.timeout_at(ends):
-                response = await self._send(request_body(prompt, model=self._model, stream=True), ends=ends)
-            async with aclosing(response), aclosing(self._events(response)) as events:
-                while data := await _next_before(ends, events):
-                    if text := view.feed(parse_event(data)):
-                        yield text
+                completion = await self._completion(PROBE, distinct(PROBE), ends)
+                await self._find_thoughts(PROBE, [completion], ends)
         except TimeoutError as error:
             raise ModelTimeout(deadline_s=deadline_s) from error
-        if text := view.rest():
-            yield text
+        self._is_unknown.clear()
+        for shortfall in self.shortfalls():
+            log.warning("the model server lacks %s: %s", shortfall.lacks, shortfall.costs)
 
     async def reach(self, *, deadline_s: float) -> None:
         """Ask the server for its list of models, which costs no turn of a model. Raises ModelTimeout, ModelUnavailable."""
+        await self._server.reach(deadline_s=deadline_s)
+
+    async def generate(self, prompt: Prompt, *, deadline_s: float) -> Reply:
+        """Answer within ``deadline_s`` seconds in all, retries included. Raises ModelTimeout, ModelUnavailable, ModelReplyError.
+
+        ContextOverflow where the prompt is too long for the model.
+        """
         try:
-            response = await self._http.get("models", headers=self._headers, timeout=deadline_s)
-        except httpx2.TimeoutException as error:
+            async with asyncio.timeout(deadline_s):
+                return await self._answer(prompt, asyncio.get_running_loop().time() + deadline_s)
+        except TimeoutError as error:
             raise ModelTimeout(deadline_s=deadline_s) from error
-        except httpx2.TransportError as error:
-            raise self._unreachable(error) from error
-        if response.status_code in (HTTPStatus.UNAUTHORIZED, HTTPStatus.FORBIDDEN) or _passing(response.status_code):
-            raise ModelUnavailable(f"the model server answers with {response.status_code}", next_step="check its key, and look at its log")
+        except ServerAway:
+            self._forget()
+            raise
 
-    async def _send(self, body: dict[str, Any], *, ends: float) -> httpx2.Response:
-        """Post until the server takes the request; the caller closes the response. Raises as ``generate``."""
-        attempt = 0
-        while True:
-            attempt += 1
-            response = await self._post(body)
-            if response.status_code == HTTPStatus.OK:
-                return response
-            asked_s = retry_after_s(response.headers.get("Retry-After", ""), date=response.headers.get("Date", ""))
-            async with aclosing(response):
-                failure = await self._failure(response, next_step=_next_step(body), retry_after_s=asked_s or 0.0)
-            wait_s = self._retry_wait_s * attempt if asked_s is None else asked_s
-            late = asyncio.get_running_loop().time() + wait_s >= ends
-            if not _passing(response.status_code) or attempt == ATTEMPTS or late or not self._retries.take():
-                raise failure
-            await asyncio.sleep(wait_s)
-
-    async def _post(self, body: dict[str, Any]) -> httpx2.Response:
-        headers = self._headers | correlation.headers()
-        request = self._http.build_request("POST", "chat/completions", json=body, headers=headers, timeout=TIMEOUT)
-        self._retries.attempt()
+    async def stream(self, prompt: Prompt, *, deadline_s: float) -> AsyncIterator[str]:
+        """Yield the text of one sample piece by piece, without thoughts. Raises as ``generate``."""
+        ends = asyncio.get_running_loop().time() + deadline_s
         try:
-            return await self._http.send(request, stream=True)
-        except httpx2.TransportError as error:
-            raise self._unreachable(error) from error
+            async with aclosing(self._pieces(prompt, ends)) as pieces:
+                while (piece := await _next_before(ends, pieces)) is not None:
+                    yield piece
+        except TimeoutError as error:
+            raise ModelTimeout(deadline_s=deadline_s) from error
 
-    async def _blocks(self, response: httpx2.Response) -> AsyncGenerator[bytes, None]:
-        """The body, as long as it stays below the cap."""
-        size = 0
+    # ------------------------------------------------------------ one prompt
+
+    async def _answer(self, prompt: Prompt, ends: float) -> Reply:
+        """The reply, asked for in another form as long as the last one shows that the server needs it."""
+        made = list[Completion]()
+        for _ in range(ROUNDS):
+            known = self._capabilities
+            sent = as_sent(prompt, known)
+            completions = await self._samples(sent, ends)
+            made += [*completions, *await self._find_thoughts(prompt, completions, ends)]
+            if not needs_another_form(sent, completions, before=known, after=self._capabilities):
+                break
+        reply = reply_of(prompt, sent, completions)
+        tokens_in = sum(completion.tokens_in for completion in made)
+        return replace(reply, tokens_in=tokens_in, tokens_out=sum(completion.tokens_out for completion in made))
+
+    async def _samples(self, sent: Prompt, ends: float) -> list[Completion]:
+        """As many samples as can differ: in one request, if the server gives them so, else by further ones with seeds of their own."""
+        wanted = distinct(sent)
+        completions = [await self._completion(sent, wanted, ends)]
+        while (missing := wanted - _samples_in(completions)) > 0:
+            size = self._capabilities.samples or missing
+            starts = range(wanted - missing, wanted, size)
+            requests = (self._further_completion(sent, start, min(size, wanted - start), ends) for start in starts)
+            for outcome in await asyncio.gather(*requests, return_exceptions=True):
+                if isinstance(outcome, BaseException):
+                    raise outcome
+                completions.append(outcome)
+        return completions
+
+    async def _further_completion(self, sent: Prompt, start: int, samples: int, ends: float) -> Completion:
+        seed = None if sent.seed is None else sent.seed + start
+        async with self._further:
+            return await self._completion(replace(sent, seed=seed), samples, ends)
+
+    async def _find_thoughts(self, prompt: Prompt, completions: Sequence[Completion], ends: float) -> list[Completion]:
+        """Find out whether texts that were cut are thoughts without an opening tag, which only their end shows: once for a server."""
+        if self._capabilities.thinking is not None:
+            return []
+        samples = [sample for completion in completions for sample in completion.samples]
+        is_word = prompt.choices and any(begins_a_choice(list(sample.first_token or ()), prompt.choices) for sample in samples)
+        longer = list[Completion]()
+        if not is_word:
+            if not all(sample.is_cut and sample.text.strip() for sample in samples):
+                return []
+            whole = replace(prompt, n=1, max_tokens=prompt.max_tokens + self._thinking_tokens, top_logprobs=0)
+            longer.append(await self._completion(whole, 1, ends))
+        if self._capabilities.thinking is None:
+            self._capabilities = replace(self._capabilities, thinking="")
+        return longer
+
+    async def _pieces(self, prompt: Prompt, ends: float) -> AsyncGenerator[str, None]:
+        """The text, of a stream where the server has such; one that breaks off before it has begun is asked for once more."""
+        form, is_repeat = self._form(), False
+        for _ in range(ADAPTATIONS):
+            if not form.capabilities.stream:
+                yield (await self._answer(replace(prompt, n=1), ends)).texts[0]
+                return
+            body = self._body(prompt, 1, form, stream=True)
+            outcome = await self._server.open(body, ends=ends, mends=partial(self._mends, form, body))
+            if isinstance(outcome, Refusal):
+                form = await self._next(form, outcome, body)
+                continue
+            has_begun = False
+            try:
+                async with aclosing(outcome), aclosing(self._read(outcome, prompt)) as pieces:
+                    async for piece in pieces:
+                        has_begun = True
+                        yield piece
+            except BrokeOff:
+                if has_begun or is_repeat or not self._server.allows_repeat():
+                    raise
+                is_repeat = True
+                continue
+            self._keep(form)
+            return
+        raise self._no_form()
+
+    async def _read(self, response: httpx2.Response, prompt: Prompt) -> AsyncGenerator[str, None]:
+        """The text of a stream; that of a whole reply, where the server gives that in its place."""
+        if "json" in response.headers.get("content-type", ""):
+            completion = parse_completion(await self._server.whole(response), self._capabilities.thinking)
+            yield reply_of(replace(prompt, n=1), prompt, [completion]).texts[0]
+            return
+        text = TextStream(prompt.stop, is_unopened=self._capabilities.thinking == "unopened")
         try:
-            async for block in response.aiter_bytes():
-                size += len(block)
-                if size > self._max_reply_bytes:
-                    raise ModelReplyError(f"the model server's answer is over {self._max_reply_bytes} bytes")
-                yield block
-        except (httpx2.TransportError, httpx2.DecodingError) as error:
-            raise self._unreachable(error) from error
+            async with aclosing(self._events(response)) as events:
+                async for data in events:
+                    if piece := text.feed(data):
+                        yield piece
+                    if text.is_over:
+                        break
+            if is_framed(response):
+                text.ended()
+            if piece := text.rest():
+                yield piece
+        finally:
+            if text.thinking:
+                self._capabilities = replace(self._capabilities, thinking=text.thinking)
 
     async def _events(self, response: httpx2.Response) -> AsyncGenerator[str, None]:
-        """The data of each server-sent event."""
-        held = b""
-        async with aclosing(self._blocks(response)) as blocks:
+        """The data of each event."""
+        lines = EventLines()
+        async with aclosing(self._server.blocks(response)) as blocks:
             async for block in blocks:
-                *lines, held = (held + block).split(b"\n")
-                for line in lines:
-                    if line.startswith(b"data:"):
-                        yield line.removeprefix(b"data:").strip().decode("utf-8", errors="replace")
+                for data in lines.feed(block):
+                    yield data
+        for data in lines.rest():
+            yield data
 
-    async def _failure(self, response: httpx2.Response, *, next_step: str, retry_after_s: float) -> ModelUnavailable | ModelReplyError:
-        """What a status other than 200 means."""
-        raw = b""
-        async with aclosing(self._blocks(response)) as blocks:
-            async for block in blocks:
-                raw += block
-                if len(raw) > MAX_ERROR_BYTES:
-                    break
-        status, said = response.status_code, error_text(raw)
-        if status in NO_WAY_IN:
-            return ModelUnavailable(
-                f"the model server has no {self._model!r} for us ({status}: {said})", next_step="check the model's address, name and key"
-            )
-        if _passing(status) or status < HTTPStatus.BAD_REQUEST:
-            return ModelUnavailable(
-                f"the model server cannot answer now ({status}: {said})", next_step=next_step, retry_after_s=retry_after_s
-            )
-        return ModelReplyError(f"the model server refused the request ({status}: {said})", next_step=next_step)
+    # ------------------------------------------------------------ one request
 
-    def _unreachable(self, error: httpx2.HTTPError) -> ModelUnavailable:
-        reason = str(error) or type(error).__name__
-        return ModelUnavailable(
-            f"no model server at {self._http.base_url} ({reason})", next_step="start it, or correct the model's address"
-        )
+    async def _completion(self, sent: Prompt, samples: int, ends: float) -> Completion:
+        """One request for at most so many samples, in the form that the server takes; what its reply shows is kept."""
+        form = self._form()
+        for _ in range(ADAPTATIONS):
+            body = self._body(sent, samples, form)
+            outcome = await self._server.ask(body, ends=ends, mends=partial(self._mends, form, body))
+            if isinstance(outcome, bytes):
+                self._keep(form)
+                return self._learned(outcome, body)
+            form = await self._next(form, outcome, body)
+        raise self._no_form()
+
+    def _form(self) -> _Form:
+        return _Form(self._capabilities, self._thinking_tokens)
+
+    def _body(self, sent: Prompt, samples: int, form: _Form, *, stream: bool = False) -> dict[str, Any]:
+        known = form.capabilities
+        fewer = min(samples, known.samples or samples)
+        thinking_tokens, model = form.thinking_tokens, self._model
+        return request_body(sent, model=model, capabilities=known, samples=fewer, thinking_tokens=thinking_tokens, stream=stream)
+
+    def _mends(self, form: _Form, body: Mapping[str, Any], refusal: Refusal) -> bool:
+        """Whether a failure is of this form of the request, whatever its status."""
+        return refusal.status != TOO_MANY and (is_overflow(refusal) or adapted(form.capabilities, refusal, body) is not None)
+
+    async def _next(self, form: _Form, refusal: Refusal, body: Mapping[str, Any]) -> _Form:
+        """How to ask after a refusal. Raises what it means, where there is no other way to ask."""
+        if is_overflow(refusal):
+            fewer = form.thinking_tokens // 2
+            if form.capabilities.thinks and fewer >= LEAST_THINKING_TOKENS:
+                return replace(form, thinking_tokens=fewer)
+            raise ContextOverflow(refusal.message[:MAX_ERROR_CHARS] or NO_REASON)
+        if form.refused is None and form.capabilities != self._capabilities:
+            return replace(form, capabilities=self._capabilities)  # another request has learned something meanwhile
+        learned = adapted(form.capabilities, refusal, body)
+        if learned is not None and form.refused is None:
+            log.info("the model server refuses a form of request: %s", refusal.message[:MAX_ERROR_CHARS])
+            self._capabilities = learned
+        if learned is not None:
+            return replace(form, capabilities=learned)
+        guess = plainer(form.capabilities, body) if refusal.status in UNNAMED else None
+        refused = form.refused or await self._server.refused(refusal, body)
+        if guess is None or not self._server.allows_repeat():
+            raise refused
+        return replace(form, capabilities=guess, refused=refused)
+
+    def _keep(self, form: _Form) -> None:
+        """A guess was right: what it leaves out is not asked for any more."""
+        if form.refused is not None:
+            self._capabilities = form.capabilities
+
+    def _learned(self, raw: bytes, body: Mapping[str, Any]) -> Completion:
+        """A reply, and what it shows of the server; nothing known before counts where another model has answered."""
+        completion = parse_completion(raw, self._capabilities.thinking)
+        if completion.model and self._served_as and completion.model != self._served_as:
+            log.info("another model answers than before: what its server can is learned anew")
+            self._forget()
+        self._served_as = completion.model or self._served_as
+        self._capabilities = observed(self._capabilities, body, completion)
+        return completion
+
+    def _forget(self) -> None:
+        """Another server or another model may answer from now on."""
+        self._capabilities = Capabilities()
+        self._is_unknown.set()
+
+    def _no_form(self) -> ModelReplyError:
+        return ModelReplyError("the model server refuses every form of the request", next_step=LOOK_AT_LOG)
 
 
-async def _next_before(ends: float, events: AsyncIterator[str]) -> str | None:
-    """The next event, or None at the end. The deadline stands around the read only: it must not strike in the caller's code."""
+def _samples_in(completions: Sequence[Completion]) -> int:
+    return sum(len(completion.samples) for completion in completions)
+
+
+async def _next_before(ends: float, pieces: AsyncIterator[str]) -> str | None:
+    """The next piece, or None at the end. The deadline stands around the read only: it must not strike in the caller's code."""
     async with asyncio.timeout_at(ends):
-        data = await anext(events, None)
-    if data is None:
-        raise ModelReplyError("the model server's stream broke off")
-    return data if data != STREAM_END else None
-
-
-def _next_step(body: Mapping[str, Any]) -> str:
-    """What whoever runs a failing server can do. Some servers have no structured outputs, and fail without saying so."""
-    step = "look at the model server's log"
-    return f"{step}: the request has a JSON schema, so it needs a server with structured outputs" if "response_format" in body else step
-
-
-def _passing(status: int) -> bool:
-    """Whether the same request may do better later: the server is busy (503 also while it loads its model), or fails by itself."""
-    return status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
+        return await anext(pieces, None)

@@ -25,6 +25,9 @@ class ModelSettings(BaseSettings):
     api_key: SecretStr | None = Field(None, description="key for that server; none for a local one")
     api_key_file: Path | None = Field(None, description="file that holds that key, such as a container's secret; an empty one: no key")
     ca: Path | None = Field(None, description="PEM file of the certificate authority behind its https:// URL; none: the system's")
+    thinking_tokens: int = Field(
+        2048, description="tokens for the thoughts of a model that thinks, beside those of its answer", ge=0, le=100_000
+    )
     dir: Path = Field(default_factory=lambda: platformdirs.user_cache_path("dgrag") / "models", description="folder of the fetched models")
     embedder: str = Field(
         "minilm-onnx",

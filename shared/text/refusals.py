@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 
+YES_OR_NO = ("yes", "no")  # what a verdict may be
 REFUSAL = "Insufficient information."  # what our prompts ask a model to say
 MAX_SENTENCE_CHARS = 600  # a longer one is judged by its beginning
 
@@ -87,13 +88,22 @@ def probability_of_start(first_token: Mapping[str, float] | None, text: str) -> 
     return sum(math.exp(logprob) for token, logprob in started.items() if len(token) > 2 and text.casefold().startswith(token))
 
 
+def letters_of(count: int) -> tuple[str, ...]:
+    """The first ``count`` capital letters, by which a prompt numbers what is to be chosen from.
+
+    >>> letters_of(2)
+    ('A', 'B')
+    """
+    return tuple(chr(ord("A") + i) for i in range(count))
+
+
 def most_probable_letter(first_token: Mapping[str, float] | None, count: int) -> int | None:
     """Which of the first ``count`` letters is the most probable first token; None when none of them is there.
 
     >>> most_probable_letter({"B": -0.1, "A": -2.0}, 3)
     1
     """
-    letters = {chr(ord("A") + i): i for i in range(count)}
+    letters = {letter: i for i, letter in enumerate(letters_of(count))}
     ranked = sorted((first_token or {}).items(), key=lambda item: -item[1])
     found = (letters.get(token.strip().upper().rstrip(".):")) for token, _ in ranked)
     return next((letter for letter in found if letter is not None), None)

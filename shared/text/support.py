@@ -16,7 +16,7 @@ from shared.telemetry.trace import Trace
 from shared.text.citations import ENUMERATED, MARKER, NEGATION
 from shared.text.fence import FENCE_BYTES, Fence, one_line
 from shared.text.prompts import MAX_NAME_CHARS, load_prompt
-from shared.text.refusals import probability_of
+from shared.text.refusals import YES_OR_NO, probability_of
 from shared.text.sentences import WORD, content_words, names_in, sentences
 
 PROBE = load_prompt("shared", "support")
@@ -283,7 +283,7 @@ class Checking:
         self.left -= 1
         try:
             with self.trace.step("support") as step:
-                prompt = Prompt(probe(sentence, passages, self._fence), PROBE_TOKENS, top_logprobs=TOP_LOGPROBS)
+                prompt = Prompt(probe(sentence, passages, self._fence), PROBE_TOKENS, top_logprobs=TOP_LOGPROBS, choices=YES_OR_NO)
                 reply = step.model(await self.generator.generate(prompt, deadline_s=self.deadline.left_s()))
         except ModelError:
             self.left = 0  # it is late, or away: words decide the rest

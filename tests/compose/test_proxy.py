@@ -28,6 +28,7 @@ from shared.tls import client_context
 from shared.wire import NDJSON
 from tests.conftest import ROOT
 from tests.support.signed import join
+from tests.support.sockets import in_a_thread
 from tests.support.waiting import until
 
 CADDYFILE = ROOT / "deploy" / "compose" / "Caddyfile"
@@ -50,14 +51,8 @@ async def cloud(folder, port):
         tls_cert=state / "tls" / "cloud.pem", tls_key=state / "tls" / "cloud-key.pem",
     )  # fmt: skip
     models = Models(HashEmbedder(), ScriptedGenerator(lambda _: "-"), WordTokenizer())
-    server = CloudServer(build_cloud(settings, models))
-    serving = asyncio.create_task(server.serve())
-    await until(lambda: server.started)
-    try:
-        yield server
-    finally:
-        server.should_exit = True
-        await serving
+    async with in_a_thread(CloudServer(build_cloud(settings, models))):
+        yield
 
 
 @contextlib.asynccontextmanager

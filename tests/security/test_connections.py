@@ -4,25 +4,27 @@ import asyncio
 import contextlib
 import logging
 import ssl
+import threading
 from types import SimpleNamespace
 
 import httpx2
 import pytest
 import trustme
 import uvicorn
-import uvloop
 from fastapi import FastAPI, Request
 
 from cloud_server.settings import CloudSettings
 from edge_node.settings import EdgeSettings
+from shared.http import connections
 from shared.http.connections import ConnectionLimits, Crowd, bounded, network_of
 from shared.http.service import limits_of, server_config
-from tests.support.waiting import until
+from tests.support.sockets import in_a_thread
 
 pytestmark = pytest.mark.process
 
 HEAD_S = 1.0  # long for what is sent at once, also on a busy machine
 PATIENCE_S = 30.0
+NEVER_S = 600.0  # so long no test waits
 CLOSE = b"connection: close\r\n\r\n"
 HEAD = b"GET / HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n"
 FRONT = {
@@ -31,19 +33,14 @@ FRONT = {
 }  # fmt: skip
 
 
-# Ours, and the one that our services have on Windows: each speaks TLS in its own way.
-on_both_loops = pytest.mark.parametrize("loop", [uvloop.new_event_loop, asyncio.new_event_loop], ids=["uvloop", "asyncio"])
-
-
-def run(loop, met):
-    with asyncio.Runner(loop_factory=loop) as runner:
-        runner.run(met())
+# Ours, and the one that our services have on Windows.
+on_both_loops = pytest.mark.parametrize("loop", ["uvloop", "asyncio"])
 
 
 def served():
     """An app with a route that reads its body, and one that answers when it is let."""
     app = FastAPI()
-    app.state.release = asyncio.Event()
+    app.state.release = threading.Event()
 
     @app.get("/")
     async def root():
@@ -55,34 +52,27 @@ def served():
 
     @app.get("/held")
     async def held():
-        await app.state.release.wait()
+        await asyncio.to_thread(app.state.release.wait, PATIENCE_S)
         return "at last"
 
     return app
 
 
-@contextlib.asynccontextmanager
-async def on_a_socket(config):
-    server = uvicorn.Server(config)
-    serving = asyncio.create_task(server.serve())
-    await until(lambda: server.started)
-    try:
-        yield server.servers[0].sockets[0].getsockname()[1]
-    finally:
-        server.should_exit = True
-        await serving
+def on_a_socket(config):
+    return in_a_thread(uvicorn.Server(config))
 
 
-def ours(app=None, *, crowd=0, tls=None):
+def ours(app=None, *, crowd=0, tls=None, loop="uvloop", head_s=HEAD_S):
     """The server of both services, and how many connections of one address it takes."""
     config = server_config(app or served(), SimpleNamespace(**FRONT))
-    config.http = bounded(ConnectionLimits(HEAD_S, Crowd(crowd), tls))
+    config.http = bounded(ConnectionLimits(head_s, Crowd(crowd), tls))
+    config.loop = loop
     return config
 
 
 def plain(app=None, **given):
     """The null control: uvicorn as it is."""
-    return uvicorn.Config(app or served(), port=0, http="httptools", log_config=None, **given)
+    return uvicorn.Config(app or served(), port=0, loop="uvloop", http="httptools", log_config=None, **given)
 
 
 class Line:
@@ -111,6 +101,9 @@ class Line:
             except ConnectionError:
                 return b""
 
+    async def speak_tls(self, trust):
+        await self.writer.start_tls(trust, server_hostname="127.0.0.1")
+
     async def drip(self, data):
         """A byte now and then, until the connection is gone."""
         with contextlib.suppress(ConnectionError):
@@ -120,8 +113,9 @@ class Line:
 
 
 @contextlib.asynccontextmanager
-async def line(port):
-    reader, writer = await asyncio.open_connection("127.0.0.1", port)
+async def line(port, trust=None):
+    """A connection; with TLS, where it is said whom to trust."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=trust)
     try:
         yield Line(reader, writer)
     finally:
@@ -192,12 +186,12 @@ async def test_one_address_has_no_more_connections_than_it_may_and_gets_a_place_
         await taken(port)
 
 
-async def taken(port):
-    """Returns when the server takes one more connection."""
+async def taken(port, trust=None):
+    """Returns when the server takes one more connection; ``trust``: of a client that speaks TLS."""
     async with asyncio.timeout(PATIENCE_S):
         while True:
-            async with line(port) as again:
-                with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+            with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+                async with line(port, trust) as again:
                     await again.say(HEAD)
                     assert await again.answer() == b"HTTP/1.1 200 OK"
                     return
@@ -225,18 +219,74 @@ def tls(authority):
     return context
 
 
-@on_both_loops
-def test_who_does_not_finish_tls_is_cut_off_and_counted_meanwhile(loop, tls):
-    async def met():
-        async with on_a_socket(ours(crowd=2, tls=tls)) as port, line(port) as silent, line(port) as halting:
-            await halting.say(b"\x16\x03\x01")  # the beginning of a ClientHello
-            async with line(port) as third:
-                assert await third.end() == b""
-            assert [await silent.end(), await halting.end()] == [b"", b""]
-            async with line(port) as again:  # both places are free
-                assert await again.end() == b""
+@pytest.fixture
+def trust(authority):
+    context = ssl.create_default_context()
+    authority.configure_trust(context)
+    return context
 
-    run(loop, met)
+
+HALF_A_HELLO = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc"
+
+
+@on_both_loops
+async def test_who_does_not_finish_tls_is_cut_off_and_counted_meanwhile(loop, tls, trust):
+    async with on_a_socket(ours(crowd=2, tls=tls, loop=loop)) as port, line(port) as silent, line(port) as halting:
+        await halting.say(HALF_A_HELLO)
+        async with line(port) as third:
+            assert await third.end() == b""
+        assert [await silent.end(), await halting.end()] == [b"", b""]
+        async with line(port, trust) as first, line(port, trust) as second:  # both places are free
+            for one in (first, second):
+                await one.say(HEAD)
+                assert await one.answer() == b"HTTP/1.1 200 OK"
+
+
+@on_both_loops
+async def test_who_goes_away_within_the_handshake_gives_the_place_back(loop, tls, trust):
+    async with on_a_socket(ours(crowd=1, tls=tls, loop=loop, head_s=NEVER_S)) as port:
+        for end in ("close", "abort"):
+            async with line(port) as cut:
+                await cut.say(HALF_A_HELLO)
+                getattr(cut.writer.transport, end)()
+            await taken(port, trust)
+
+
+@on_both_loops
+async def test_the_handshake_and_the_first_head_share_one_deadline(loop, tls, trust):
+    async with on_a_socket(ours(tls=tls, loop=loop)) as port, line(port) as early:
+        await asyncio.sleep(HEAD_S / 2)
+        async with line(port, trust) as late:
+            await early.speak_tls(trust)  # after the other, but its time runs since it came
+            ends = {asyncio.create_task(one.end()): one for one in (early, late)}
+            first, _ = await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+            assert [ends[one] for one in first] == [early]
+            assert all([(await one).startswith(b"HTTP/1.1 408 ") for one in ends])
+
+
+@on_both_loops
+async def test_plain_http_at_a_port_with_tls_is_ended_at_once(loop, tls):
+    async with on_a_socket(ours(tls=tls, loop=loop, head_s=NEVER_S)) as port, line(port) as plain_http:
+        await plain_http.say(HEAD)
+        assert await plain_http.end() == b""
+
+
+@on_both_loops
+async def test_a_refused_connection_costs_no_tls(loop, tls, trust, monkeypatch):
+    begun = []
+
+    class Noted(connections.TlsConnection):
+        def __init__(self, *given, **options):
+            begun.append(self)
+            super().__init__(*given, **options)
+
+    monkeypatch.setattr(connections, "TlsConnection", Noted)
+    async with on_a_socket(ours(crowd=1, tls=tls, loop=loop)) as port, line(port, trust):
+        for _ in range(5):
+            async with line(port) as refused:
+                await refused.say(HALF_A_HELLO)
+                assert await refused.end() == b""
+        assert len(begun) == 1
 
 
 async def test_null_control_uvicorn_alone_waits_for_tls(tls):
@@ -250,52 +300,42 @@ async def test_null_control_uvicorn_alone_waits_for_tls(tls):
 
 
 @on_both_loops
-def test_tls_serves_who_speaks_it_and_knows_that_it_is_https(loop, authority, tls):
-    async def met():
-        app, schemes = served(), []
+async def test_tls_serves_who_speaks_it_and_knows_that_it_is_https(loop, tls, trust):
+    app, schemes = served(), []
 
-        @app.post("/scheme")
-        async def scheme(request: Request):
-            schemes.append(request.url.scheme)
-            return len(await request.body())
+    @app.post("/scheme")
+    async def scheme(request: Request):
+        schemes.append(request.url.scheme)
+        return len(await request.body())
 
-        trusting = ssl.create_default_context()
-        authority.configure_trust(trusting)
-        async with on_a_socket(ours(app, tls=tls)) as port, httpx2.AsyncClient(verify=trusting, trust_env=False) as http:
-            sizes = [(await http.post(f"https://127.0.0.1:{port}/scheme", content=b"x" * size)).json() for size in (1, 2**20)]
-        assert (sizes, schemes) == ([1, 2**20], ["https"] * 2)
-
-    run(loop, met)
+    async with on_a_socket(ours(app, tls=tls, loop=loop)) as port, httpx2.AsyncClient(verify=trust, trust_env=False) as http:
+        sizes = [(await http.post(f"https://127.0.0.1:{port}/scheme", content=b"x" * size)).json() for size in (1, 2**20)]
+    assert (sizes, schemes) == ([1, 2**20], ["https"] * 2)
 
 
 @on_both_loops
-def test_a_request_in_the_packet_that_ends_the_handshake_is_served(loop, authority, tls):
-    async def met():
-        trusting = ssl.create_default_context()
-        authority.configure_trust(trusting)
-        incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        client = trusting.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
-        async with on_a_socket(ours(tls=tls)) as port, line(port) as eager:
+async def test_a_request_in_the_packet_that_ends_the_handshake_is_served(loop, tls, trust):
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    client = trust.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1")
+    async with on_a_socket(ours(tls=tls, loop=loop)) as port, line(port) as eager:
+        with contextlib.suppress(ssl.SSLWantReadError):
+            client.do_handshake()
+        await eager.say(outgoing.read())
+        finished = False
+        while not finished:
+            incoming.write(await asyncio.wait_for(eager.reader.read(65_536), PATIENCE_S))
             with contextlib.suppress(ssl.SSLWantReadError):
                 client.do_handshake()
-            await eager.say(outgoing.read())
-            finished = False
-            while not finished:
-                incoming.write(await asyncio.wait_for(eager.reader.read(65_536), PATIENCE_S))
-                with contextlib.suppress(ssl.SSLWantReadError):
-                    client.do_handshake()
-                    finished = True
-            client.write(HEAD[:-2] + CLOSE)
-            await eager.say(outgoing.read())  # Finished and the request together
-            said = b""
-            while b"here" not in said:
-                incoming.write(await asyncio.wait_for(eager.reader.read(65_536), PATIENCE_S))
-                with contextlib.suppress(ssl.SSLWantReadError):
-                    while piece := client.read(65_536):
-                        said += piece
-        assert said.startswith(b"HTTP/1.1 200 OK")
-
-    run(loop, met)
+                finished = True
+        client.write(HEAD[:-2] + CLOSE)
+        await eager.say(outgoing.read())  # Finished and the request together
+        said = b""
+        while b"here" not in said:
+            incoming.write(await asyncio.wait_for(eager.reader.read(65_536), PATIENCE_S))
+            with contextlib.suppress(ssl.SSLWantReadError):
+                while piece := client.read(65_536):
+                    said += piece
+    assert said.startswith(b"HTTP/1.1 200 OK")
 
 
 @pytest.mark.parametrize("settings", [EdgeSettings, CloudSettings])

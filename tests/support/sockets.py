@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import socket
+import threading
 
 import uvicorn
 
@@ -23,3 +24,19 @@ async def on_a_socket(app, **options):
         finally:
             server.should_exit = True
             await serving
+
+
+@contextlib.asynccontextmanager
+async def in_a_thread(server):
+    """Run a uvicorn.Server as our services do, on the loop that its configuration names; yields its port.
+
+    Its thread's loop is not the client's: what a client sends can come at any moment, as it does from another machine.
+    """
+    thread = threading.Thread(target=server.run)
+    thread.start()
+    try:
+        await until(lambda: server.started or not thread.is_alive())
+        yield server.servers[0].sockets[0].getsockname()[1]
+    finally:
+        server.should_exit = True
+        await asyncio.to_thread(thread.join)

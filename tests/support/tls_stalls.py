@@ -21,6 +21,7 @@ import threading
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -28,11 +29,14 @@ import trustme
 import uvicorn
 from fastapi import FastAPI, Request
 from fastapi.responses import StreamingResponse
+from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
 from shared.http.service import server_config
+from shared.tls import server_context
 
 ROOT = Path(__file__).parents[2]
 HEAD_S = 60.0  # the service ends a stalled connection only then
+LATE_S = 1.0  # that the null control waits for a ClientHello which it has lost
 PATIENCE_S = 45.0  # of a client; only one that has no answer waits so long
 CLIENTS = 6  # at once
 BIG = 2**20
@@ -58,6 +62,31 @@ def application():
     return app
 
 
+class LateTls(HttpToolsProtocol):
+    """The null control: TLS that begins in a task, as our services once had it; what comes before that is lost."""
+
+    def __init__(self, context, **options):
+        super().__init__(**options)
+        self._context = context
+
+    def connection_made(self, transport):
+        transport.pause_reading()
+        self._beginning = self.loop.create_task(self._begin(transport))
+
+    async def _begin(self, transport):
+        with contextlib.suppress(OSError):
+            tls = await self.loop.start_tls(transport, self, self._context, server_side=True, ssl_handshake_timeout=LATE_S)
+            super().connection_made(tls)
+
+    def data_received(self, data):
+        if self.transport is not None:
+            super().data_received(data)
+
+    def connection_lost(self, exc):
+        if self.transport is not None:
+            super().connection_lost(exc)
+
+
 class Announced(uvicorn.Server):
     """Writes its port when it listens."""
 
@@ -67,14 +96,16 @@ class Announced(uvicorn.Server):
         sys.stdout.flush()
 
 
-def serve(loop, cert, key):
-    """Run a service until SIGTERM, as ``python -m cloud_server`` does."""
+def serve(loop, cert, key, *, late):
+    """Run a service until SIGTERM, as ``python -m cloud_server`` does; ``late``: the null control."""
     front = SimpleNamespace(
         host="127.0.0.1", port=0, tls_cert=Path(cert), tls_key=Path(key), behind_tls_proxy=False,
         requests_per_minute=60, head_s=HEAD_S, connections_per_address=0,
     )  # fmt: skip
     config = server_config(application(), front)
     config.loop = loop
+    if late:
+        config.http = partial(LateTls, server_context(front.tls_cert, front.tls_key))
     Announced(config).run()
 
 
@@ -85,6 +116,7 @@ class Target:
     port: int
     trust: ssl.SSLContext
     patience_s: float
+    process: subprocess.Popen
 
     def connected(self):
         connection = socket.create_connection(("127.0.0.1", self.port), timeout=self.patience_s)
@@ -93,7 +125,7 @@ class Target:
 
 
 @contextlib.contextmanager
-def service(loop, patience_s):
+def service(loop, *, patience_s=PATIENCE_S, late=False):
     """A service in its own process, for clients of such patience."""
     authority = trustme.CA()
     issued = authority.issue_cert("127.0.0.1")
@@ -103,32 +135,37 @@ def service(loop, patience_s):
         cert, key = Path(folder) / "cert.pem", Path(folder) / "key.pem"
         issued.cert_chain_pems[0].write_to_path(cert)
         issued.private_key_pem.write_to_path(key)
-        command = [sys.executable, "-m", "tests.support.tls_stalls", "--loop", loop, "--serve", cert, key]
+        command = [sys.executable, "-m", "tests.support.tls_stalls", "--loop", loop, "--serve", cert, key, *["--late"] * late]
         with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
             try:
-                yield Target(int(process.stdout.readline()), trust, patience_s)
+                yield Target(int(process.stdout.readline()), trust, patience_s, process)
             finally:
                 process.terminate()
 
 
+@contextlib.contextmanager
+def opened(target, send=socket.socket.sendall, session=None):
+    """A TLS connection, whose ClientHello is ready before TCP is and goes out by ``send``."""
+    incoming, outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
+    tls = target.trust.wrap_bio(incoming, outgoing, server_hostname="127.0.0.1", session=session)
+    with contextlib.suppress(ssl.SSLWantReadError):
+        tls.do_handshake()
+    with target.connected() as connection:
+        send(connection, outgoing.read())
+        line = Line(connection, tls, incoming, outgoing)
+        line.shake()
+        yield line
+
+
 class Line:
-    """A TLS connection whose every piece is sent by ``send``."""
+    """A TLS connection over a socket."""
 
-    def __init__(self, target, send=socket.socket.sendall, session=None):
-        self._incoming, self._outgoing = ssl.MemoryBIO(), ssl.MemoryBIO()
-        self.tls = target.trust.wrap_bio(self._incoming, self._outgoing, server_hostname="127.0.0.1", session=session)
-        self._send, self._unread = send, b""
-        with contextlib.suppress(ssl.SSLWantReadError):
-            self.tls.do_handshake()  # the ClientHello is ready before TCP is
-        self._socket = target.connected()
+    def __init__(self, connection, tls, incoming, outgoing):
+        self._socket, self.tls, self._incoming, self._outgoing = connection, tls, incoming, outgoing
+        self._unread = b""
+
+    def shake(self):
         self._step(self.tls.do_handshake)
-        self._send = socket.socket.sendall
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *_):
-        self._socket.close()
 
     def _step(self, step, *arguments):
         while True:
@@ -147,7 +184,7 @@ class Line:
     def _flush(self):
         data = self._outgoing.read()
         if data:
-            self._send(self._socket, data)
+            self._socket.sendall(data)
 
     def write(self, data):
         view = memoryview(data)
@@ -190,21 +227,21 @@ def in_three(connection, data):
 
 
 def one_request(target):
-    with Line(target) as line:
+    with opened(target) as line:
         line.write(HEAD)
         line.answer()
 
 
 def whole(target):
     """One request, and an orderly end."""
-    with Line(target) as line:
+    with opened(target) as line:
         line.write(HEAD)
         line.answer()
         line.end()
 
 
 def dripping(target):
-    with Line(target, send=drip) as line:
+    with opened(target, send=drip) as line:
         line.write(HEAD)
         line.answer()
 
@@ -214,18 +251,18 @@ def long_hello(target):
     context = ssl.create_default_context()
     context.load_verify_locations(cadata="".join(ssl.DER_cert_to_PEM_cert(each) for each in target.trust.get_ca_certs(binary_form=True)))
     context.set_alpn_protocols([f"protocol-number-{number}" for number in range(300)])
-    with Line(replace(target, trust=context), send=in_three) as line:
+    with opened(replace(target, trust=context), send=in_three) as line:
         line.write(HEAD)
         line.answer()
 
 
 def resumed(target):
     """A second connection with the session of the first."""
-    with Line(target) as line:
+    with opened(target) as line:
         line.write(HEAD)
         line.answer()
         session = line.tls.session
-    with Line(target, session=session) as line:
+    with opened(target, session=session) as line:
         line.write(HEAD)
         line.answer()
         assert line.tls.session_reused
@@ -233,7 +270,7 @@ def resumed(target):
 
 def kept(target):
     """Four requests on one connection, two of them in one piece."""
-    with Line(target) as line:
+    with opened(target) as line:
         for heads in (1, 1, 2):
             line.write(HEAD * heads)
             for _ in range(heads):
@@ -242,7 +279,7 @@ def kept(target):
 
 def large(target):
     """A megabyte to the service, and one back."""
-    with Line(target) as line:
+    with opened(target) as line:
         line.write(b"POST /upload HTTP/1.1\r\nhost: 127.0.0.1\r\ncontent-length: %d\r\n\r\n" % BIG + b"x" * BIG)
         line.answer(str(BIG).encode())
         line.write(b"GET /stream HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n")
@@ -282,7 +319,7 @@ STRANGE = [dripping, long_hello, resumed, kept, large, cut, broken, without_tls]
 MIX = [client for strange in STRANGE for client in [*ORDINARY, strange]]
 
 
-def measure(loop, connections, *, mix=MIX, patience_s=PATIENCE_S, stop_at=1):
+def measure(loop, connections, *, mix=MIX, patience_s=PATIENCE_S, stop_at=1, late=False):
     """How many clients of each kind came, and how many were left without an answer; ends early with ``stop_at`` of these."""
     came, stalled = Counter(), Counter()
 
@@ -295,7 +332,7 @@ def measure(loop, connections, *, mix=MIX, patience_s=PATIENCE_S, stop_at=1):
         except OSError as error:  # a TimeoutError, an end, or TLS that broke
             stalled[f"{client.__name__}: {error!r}"] += 1
 
-    with service(loop, patience_s) as target, ThreadPoolExecutor(CLIENTS) as pool:
+    with service(loop, patience_s=patience_s, late=late) as target, ThreadPoolExecutor(CLIENTS) as pool:
         list(pool.map(come, itertools.islice(itertools.cycle(mix), connections)))
     return SimpleNamespace(came=came, stalled=stalled)
 
@@ -306,13 +343,14 @@ if __name__ == "__main__":
     parser.add_argument("--connections", type=int, default=1000)
     parser.add_argument("--patience-s", type=float, default=PATIENCE_S)
     parser.add_argument("--plain-mix", action="store_true", help="ordinary clients alone")
+    parser.add_argument("--late", action="store_true", help="the null control: TLS begins in a task")
     parser.add_argument("--serve", nargs=2, metavar=("CERT", "KEY"), help=argparse.SUPPRESS)
     given = parser.parse_args()
     if given.serve:
-        serve(given.loop, *given.serve)
+        serve(given.loop, *given.serve, late=given.late)
     else:
         mix = ORDINARY if given.plain_mix else MIX
-        result = measure(given.loop, given.connections, mix=mix, patience_s=given.patience_s, stop_at=given.connections)
+        result = measure(given.loop, given.connections, mix=mix, patience_s=given.patience_s, stop_at=given.connections, late=given.late)
         facts = {
             "python": sys.version.split()[0], "loop": given.loop, "connections": result.came.total(),
             "stalls": result.stalled.total(), "stalled": result.stalled,

@@ -39,7 +39,7 @@ async def model_state(request: Request, node: Node) -> HTMLResponse:
             await node.models.server.reach(deadline_s=REACH_S)
         except (ModelTimeout, ModelUnavailable) as error:
             problem = error
-    return pages_of(request).page(request, "own/model_state.html", problem=problem)
+    return pages_of(request).page(request, "own/model_state.html", problem=problem, shortfalls=node.models.shortfalls())
 
 
 @router.get("/console/health/settings")

@@ -1,0 +1,351 @@
+"""A server's answer in the OpenAI chat format, whole or in pieces, as our records. Pure.
+
+Servers speak many dialects of it. What is odd and needless counts as absent; only an answer without any choice is no answer.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from shared.errors import ModelReplyError
+from shared.models.capabilities import Capabilities
+from shared.models.chat_format import distinct
+from shared.models.thinking import Thinking, parted
+from shared.models.verdicts import distribution
+from shared.ports import Prompt, Reply
+from shared.text.surrogates import well_formed
+
+MAX_USAGE = 2**31  # a sum of such counts fits the store
+MAX_FINISH_CHARS = 40
+ROUNDING = 0.01  # of a log-probability above 0
+CUT = "length"  # the finish reason of a text that ends at its limit
+NOT_THE_FORMAT = "the model server's answer is not the OpenAI format"
+ANY_SERVER = "check the model's address: it must be that of a server with OpenAI's chat completions"
+LOOK_AT_LOG = "look at the model server's log"
+_FENCED = re.compile(r"```[\w-]*\s*\n?(.*?)(?:```|\Z)", re.DOTALL)
+
+
+@dataclass(frozen=True, slots=True)
+class Sample:
+    """One choice of a reply. ``text`` is without thoughts; ``tokens``: how many the server listed."""
+
+    text: str
+    finish: str = ""  # why it ends, in the server's word
+    thinking: Thinking = ""  # whether it has thoughts, and how they were given
+    tokens: int = 0
+    is_listed: bool = False  # log-probabilities came with it
+    first_token: dict[str, float] | None = None
+    log_probability: float | None = None
+
+    @property
+    def is_cut(self) -> bool:
+        """Whether it ends at the limit of tokens."""
+        return self.finish == CUT
+
+
+@dataclass(frozen=True, slots=True)
+class Completion:
+    """A whole reply: at least one sample. ``model``: the name that the server gives itself."""
+
+    samples: tuple[Sample, ...]
+    tokens_in: int = 0
+    tokens_out: int = 0
+    reasoning_tokens: int = 0
+    model: str = ""
+
+
+def parse_completion(raw: bytes, thinking: Thinking | None = None) -> Completion:
+    """A server's whole answer. ``thinking``: what is known of its model. Raises ModelReplyError where there is no choice."""
+    try:
+        body = _Body.model_validate(decoded(raw))
+    except ValidationError as error:
+        where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "body"
+        raise ModelReplyError(f"{NOT_THE_FORMAT} ({where}: {error.errors()[0]['msg']})", next_step=ANY_SERVER) from error
+    if not body.choices:
+        raise ModelReplyError("the model server gave no samples", next_step=LOOK_AT_LOG)
+    samples = tuple(_sample(choice, thinking) for choice in body.choices)
+    tokens_out = max(body.usage.completion_tokens, sum(sample.tokens for sample in samples))
+    usage = body.usage
+    return Completion(samples, usage.prompt_tokens, tokens_out, usage.completion_tokens_details.reasoning_tokens, body.model)
+
+
+def reply_of(prompt: Prompt, sent: Prompt, completions: Sequence[Completion]) -> Reply:
+    """The reply to a prompt that was sent as ``sent`` (``as_sent``), of one request or several.
+
+    Where one sample stands for all (``distinct``), each text is that one. A sample without text is left out. Raises ModelReplyError where
+    all of them are without.
+    """
+    wanted = distinct(sent)
+    samples = [sample for completion in completions for sample in completion.samples][:wanted]
+    told = [(text, sample) for sample in samples if (text := _answer(sample, prompt)).strip() or _may_be_blank(sample, prompt)]
+    if not told:
+        raise no_answer(samples)
+    first = samples[0]
+    is_by_words = prompt.choices and sent is not prompt
+    texts = [text for text, _ in told]
+    first_token = distribution(texts, prompt.choices) if is_by_words else first.first_token
+    repeats = prompt.n // wanted if wanted < prompt.n else 1
+    return Reply(
+        texts=tuple(texts[: prompt.n]) * repeats,
+        tokens_in=sum(completion.tokens_in for completion in completions),
+        tokens_out=sum(completion.tokens_out for completion in completions),
+        first_token=first_token if prompt.top_logprobs else None,
+        log_probability=first.log_probability if prompt.top_logprobs and not is_by_words else None,
+        truncated=tuple(sample.is_cut for _, sample in told[: prompt.n]) * repeats,
+    )
+
+
+def no_answer(samples: Sequence[Sample]) -> ModelReplyError:
+    """Why a model gave no text, for whoever runs it: that is never the documents' fault."""
+    finish = next((sample.finish for sample in samples if sample.finish), "none given")[:MAX_FINISH_CHARS]
+    if any(sample.thinking for sample in samples):
+        if finish == CUT:
+            message = "the model gave no answer: all its tokens went into its thoughts"
+            return ModelReplyError(message, next_step="raise DGRAG_MODEL_THINKING_TOKENS, or switch off the model's thinking at its server")
+        return ModelReplyError(
+            "the model gave thoughts and no answer", next_step="ask again, or switch off the model's thinking at its server"
+        )
+    return ModelReplyError(
+        f"the model gave no text (finish reason {finish})", next_step="look at the model server's log, or try another model there"
+    )
+
+
+def observed(capabilities: Capabilities, body: Mapping[str, Any], completion: Completion) -> Capabilities:
+    """What is known of a server after a reply to ``body``: what it left out, and whether the model thinks."""
+    samples = completion.samples
+    learned = capabilities
+    if len(samples) < body.get("n", 1):
+        learned = replace(learned, samples=len(samples))
+    has_text = any(sample.text.strip() for sample in samples)
+    if body.get("logprobs") and has_text and not any(sample.is_listed for sample in samples):
+        learned = replace(learned, logprobs=False)
+    for sample in samples:
+        if sample.thinking:
+            return replace(learned, thinking=sample.thinking)
+    if completion.reasoning_tokens or any(sample.is_cut and not sample.text for sample in samples):
+        return replace(learned, thinking="apart")  # its thoughts are not shown, but its tokens are gone
+    if learned.thinking is None and has_text and not any(sample.is_cut for sample in samples):
+        return replace(learned, thinking="")
+    return learned
+
+
+def needs_another_form(sent: Prompt, completions: Sequence[Completion], *, before: Capabilities, after: Capabilities) -> bool:
+    """Whether a prompt is to be asked again, by what its own replies have shown: the model thinks, or lists no distributions."""
+    if sent.choices and before.gives_distributions and not after.gives_distributions:
+        return True
+    is_cut = any(sample.is_cut for completion in completions for sample in completion.samples)
+    return after.thinks and not before.thinks and is_cut
+
+
+def bare_json(text: str) -> str:
+    r"""The JSON in a text that was to be JSON: out of a code block, or of the words around it; the text where there is none.
+
+    >>> bare_json("Here it is:\n```json\n[1]\n```"), bare_json('Sure: {"a": 1} as you asked.')
+    ('[1]', '{"a": 1}')
+    """
+    fenced = [match[1] for match in _FENCED.finditer(text)]
+    spans = [(text.find(opening), text.rfind(closing)) for opening, closing in ("{}", "[]")]
+    inner = [text[begin : end + 1] for begin, end in sorted(spans) if 0 <= begin < end]
+    for candidate in (text, *fenced, *inner):
+        try:
+            json.loads(candidate)
+        except (ValueError, RecursionError):
+            continue
+        return candidate.strip()
+    return text
+
+
+def _answer(sample: Sample, prompt: Prompt) -> str:
+    """A sample's text as the prompt wants it: cut where it was to stop, also by a server that does not stop; JSON alone."""
+    text = sample.text
+    for stop in prompt.stop:
+        text = text.partition(stop)[0]
+    return bare_json(text) if prompt.schema is not None else text
+
+
+def _may_be_blank(sample: Sample, prompt: Prompt) -> bool:
+    """Whether no text is an answer: of one line that ended at once, and of a first token whose distribution is what is wanted."""
+    is_one_line = "\n" in prompt.stop and not sample.is_cut and sample.finish == "stop"
+    return not sample.thinking and (is_one_line or bool(prompt.top_logprobs and sample.first_token))
+
+
+def _sample(choice: _Choice, known: Thinking | None) -> Sample:
+    message = choice.message
+    parts = parted(message.content.text, known)
+    thinking: Thinking = "apart" if message.thoughts else parts.thinking
+    tokens = choice.logprobs
+    return Sample(
+        parts.answer,
+        choice.finish_reason,
+        thinking,
+        len(tokens),
+        is_listed=any(token.is_known for token in tokens),
+        first_token=_distribution(tokens) if not thinking else None,  # of a thought it says nothing of the answer
+        log_probability=_log_probability(tokens) if not thinking else None,
+    )
+
+
+def _distribution(tokens: Sequence[_Token]) -> dict[str, float] | None:
+    if not tokens:
+        return None
+    best: dict[str, float] = {}
+    for text, logprob in tokens[0].top or ((tokens[0].text, tokens[0].logprob),):
+        if logprob is not None:  # null is llama.cpp's minus infinity
+            best[text] = max(logprob, best.get(text, logprob))
+    return best or None
+
+
+def _log_probability(tokens: Sequence[_Token]) -> float | None:
+    """The sum over all tokens; None where one of them is not known."""
+    known = [token.logprob for token in tokens if token.logprob is not None]
+    return sum(known) if known and len(known) == len(tokens) else None
+
+
+# ---------------------------------------------------------------- what is read
+
+
+def decoded(raw: bytes) -> Any:
+    """What JSON holds, NaN and halves of surrogate pairs too. Raises ModelReplyError."""
+    try:
+        return json.loads(raw.decode("utf-8-sig", errors="replace"))
+    except (ValueError, RecursionError) as error:
+        raise ModelReplyError(f"{NOT_THE_FORMAT} (it is no JSON)", next_step=ANY_SERVER) from error
+
+
+@dataclass(frozen=True, slots=True)
+class _Content:
+    text: str = ""
+    thoughts: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Token:
+    text: str
+    logprob: float | None
+    top: tuple[tuple[str, float | None], ...] = ()
+
+    @property
+    def is_known(self) -> bool:
+        """Whether any probability of it is."""
+        return self.logprob is not None or any(logprob is not None for _, logprob in self.top)
+
+
+def _content(value: Any) -> _Content:
+    """The text of a content and the thoughts in it: a text, a part, or a list of both."""
+    if value is None:
+        return _Content()
+    if isinstance(value, str):
+        return _Content(well_formed(value))
+    if isinstance(value, list):
+        parts = [_content(part) for part in value]
+        return _Content("".join(part.text for part in parts), "".join(part.thoughts for part in parts))
+    if not isinstance(value, dict):
+        raise ValueError("no text")
+    if thoughts := value.get("thinking") or value.get("reasoning"):
+        return _Content(thoughts=_content(thoughts).text)
+    inner = _content(value.get("text", value.get("value")))
+    return _Content(thoughts=inner.text) if value.get("type") in ("thinking", "reasoning") else inner
+
+
+def _any_text(value: Any) -> str:
+    """A text of thoughts, of any form; only whether there are any counts."""
+    return well_formed(value) if isinstance(value, str) else json.dumps(value) if value else ""
+
+
+def _finish(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _logprob(value: Any) -> float | None:
+    """A log-probability; None for what is none: NaN, infinity, above 0 by more than rounding."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value) or value > ROUNDING:
+        return None
+    return min(float(value), 0.0)
+
+
+def _tokens(value: Any) -> tuple[_Token, ...]:
+    """The tokens that a server lists, in the form of chats or in that of completions; what is odd is left out."""
+    if not isinstance(value, dict):
+        return ()
+    if isinstance(content := value.get("content"), list):
+        return tuple(_token(token) for token in content if isinstance(token, dict))
+    texts, logprobs = value.get("tokens"), value.get("token_logprobs")
+    if not isinstance(texts, list) or not isinstance(logprobs, list):
+        return ()
+    tops = value.get("top_logprobs")
+    listed = tops if isinstance(tops, list) and len(tops) == len(texts) else [None] * len(texts)
+    return tuple(_Token(str(text), _logprob(one), _pairs(top)) for text, one, top in zip(texts, logprobs, listed, strict=False))
+
+
+def _token(value: dict[str, Any]) -> _Token:
+    return _Token(well_formed(str(value.get("token", ""))), _logprob(value.get("logprob")), _pairs(value.get("top_logprobs")))
+
+
+def _pairs(value: Any) -> tuple[tuple[str, float | None], ...]:
+    if isinstance(value, dict):
+        return tuple((well_formed(str(text)), _logprob(logprob)) for text, logprob in value.items())
+    listed = value if isinstance(value, list) else []
+    return tuple((well_formed(str(top.get("token", ""))), _logprob(top.get("logprob"))) for top in listed if isinstance(top, dict))
+
+
+def _count(value: Any) -> int:
+    """A number of tokens; 0 for what cannot be one."""
+    return value if isinstance(value, int) and 0 <= value <= MAX_USAGE and not isinstance(value, bool) else 0
+
+
+def _dictionary(value: Any) -> Any:
+    return value if isinstance(value, dict) else {}
+
+
+class Lenient(BaseModel):
+    """What is read of a server's JSON; other fields are ignored."""
+
+    model_config = ConfigDict(frozen=True, arbitrary_types_allowed=True)
+
+
+AnyText = Annotated[str, BeforeValidator(_any_text)]
+Finish = Annotated[str, BeforeValidator(_finish)]
+Count = Annotated[int, BeforeValidator(_count)]
+
+
+class MessageBody(Lenient):
+    """A message, or a piece of one, with its thoughts in whatever field."""
+
+    content: Annotated[_Content, BeforeValidator(_content)] = _Content()
+    reasoning_content: AnyText = ""
+    reasoning: AnyText = ""
+    thinking: AnyText = ""
+
+    @property
+    def thoughts(self) -> str:
+        """All of them, wherever they stand."""
+        return self.reasoning_content or self.reasoning or self.thinking or self.content.thoughts
+
+
+class _Choice(Lenient):
+    message: MessageBody
+    finish_reason: Finish = ""
+    logprobs: Annotated[tuple[_Token, ...], BeforeValidator(_tokens)] = ()
+
+
+class _Details(Lenient):
+    reasoning_tokens: Count = 0
+
+
+class _Usage(Lenient):
+    prompt_tokens: Count = 0
+    completion_tokens: Count = 0
+    completion_tokens_details: Annotated[_Details, BeforeValidator(_dictionary)] = _Details()
+
+
+class _Body(Lenient):
+    choices: list[_Choice]
+    usage: Annotated[_Usage, BeforeValidator(_dictionary)] = _Usage()
+    model: AnyText = ""

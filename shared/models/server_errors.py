@@ -1,0 +1,80 @@
+"""What a server says about a failure, in whatever shape: what it means, and which fields it names. Pure."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from shared.models.capabilities import Refusal
+from shared.text.surrogates import well_formed
+
+MAX_ERROR_CHARS, MAX_REFUSAL_CHARS = 200, 2_000
+MAX_FIELDS = 8  # of an error that are looked at
+BAD_REQUEST, FAILURES = 400, range(400, 600)
+NO_REASON = "no reason given"
+SAID_IN = ("message", "msg", "error", "detail", "errors", "description", "reason", "title")  # where errors hold their words
+NAMED_IN = ("param", "parameter", "field")  # and the name of a field
+_PAGE, _HTML = re.compile(r"<\w+[^>]*>"), re.compile(r"<(?:style|script|title)\b.*?</\w+>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+
+
+def error_text(raw: bytes) -> str:
+    """What a server says about a failure, on one line.
+
+    >>> error_text(b'{"error": {"message": "too long"}}'), error_text(b'{"detail": [{"loc": ["body", "n"], "msg": "Not permitted"}]}')
+    ('too long', 'body.n: Not permitted')
+    >>> error_text(b"")
+    'no reason given'
+    """
+    return refusal_of(0, raw).message[:MAX_ERROR_CHARS] or NO_REASON
+
+
+def refusal_of(status: int, raw: bytes) -> Refusal:
+    """A failure of any shape: a text, a page, a list, ``{error: ...}``, ``{detail: ...}``, ``{message: ...}``; and the fields it names."""
+    text = raw.decode("utf-8", errors="replace")
+    try:
+        body = json.loads(text)
+    except (ValueError, RecursionError):
+        body = _HTML.sub(" ", text) if _PAGE.search(text) else text
+    fields = tuple(dict.fromkeys(_named_in(body)))[:MAX_FIELDS]
+    return Refusal(status, well_formed(" ".join(_words_in(body).split()))[:MAX_REFUSAL_CHARS], fields)
+
+
+def refused_in(raw: bytes) -> Refusal | None:
+    """The refusal that comes with a status of success, as some servers send it; None where the body is none."""
+    try:
+        body = json.loads(raw)
+    except (ValueError, RecursionError):
+        return None
+    if not isinstance(body, dict) or body.get("choices") or not body.get("error"):
+        return None
+    error = body["error"]
+    code = error.get("code", error.get("status")) if isinstance(error, dict) else None
+    return refusal_of(code if isinstance(code, int) and code in FAILURES else BAD_REQUEST, raw)
+
+
+def _words_in(value: Any) -> str:
+    """The words of an error, whatever holds them."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, list):
+        return "; ".join(filter(None, map(_words_in, value[:MAX_FIELDS])))
+    if not isinstance(value, dict):
+        return ""
+    texts = [_words_in(value[key]) for key in SAID_IN if key in value]
+    said = next(filter(None, texts), "")
+    where = value.get("loc")
+    return f"{'.'.join(map(str, where))}: {said}" if isinstance(where, list) and said else said
+
+
+def _named_in(value: Any) -> list[str]:
+    """The fields that an error names outside of its words: ``param``, and the places of a validation."""
+    if isinstance(value, list):
+        return [name for each in value[:MAX_FIELDS] for name in _named_in(each)]
+    if not isinstance(value, dict):
+        return []
+    names = [name for key in NAMED_IN if isinstance(name := value.get(key), str)]
+    where = value.get("loc")
+    if isinstance(where, list):
+        names.append(".".join(map(str, where)))
+    return names + [name for key in SAID_IN for name in _named_in(value.get(key))]
