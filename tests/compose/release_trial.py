@@ -66,13 +66,11 @@ def in_shell(lines, folder, environment):
     return said("bash", "-euo", "pipefail", "-c", "\n".join(lines), environment=environment, folder=folder)
 
 
-def one_cloud(record, clone, build):
+def one_cloud(record, clone):
     """README's lines; papers, questions and faults."""
     environment = {**SETTINGS, "COMPOSE_PROJECT_NAME": "dgrag-trial", "COMPOSE_PROFILES": "cpu"}
     cluster = Compose(("docker", "compose"), "dgrag-trial", environment, folder=clone)
     up, *more = lines_of("README.md", "docker compose up -d --scale edge=4")
-    with record.step(f"`{build}`"):
-        in_shell([build], clone, environment)
     with taken_down(cluster):
         with record.step(f"`{command(up)}`"):
             in_shell([up], clone, environment)
@@ -236,12 +234,17 @@ def image(name):
     return json.loads(said("docker", "image", "inspect", name))[0]
 
 
+PARTS = {"one": (one_cloud,), "several": (several_clouds,)}
+
+
 def main():
     """Returns the exit status."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--record", action="store_true", help="write the record into docs/containers.md")
     parser.add_argument("--cached", action="store_true", help="use what earlier builds have left")
+    parser.add_argument("--only", choices=PARTS, help="a part of it, while it is worked on")
     options = parser.parse_args()
+    build = "docker compose build" if options.cached else "docker compose build --no-cache"
     record, began = Record(), time.monotonic()
     with tempfile.TemporaryDirectory(prefix="dgrag-trial-") as folder:
         clone = Path(folder) / "clone"
@@ -249,8 +252,10 @@ def main():
             subprocess.run(["git", "clone", "--quiet", ROOT, clone], check=True)
         commit, subject = said("git", "log", "-1", "--format=%h\n%s", folder=clone).splitlines()
         try:
-            one_cloud(record, clone, "docker compose build" if options.cached else "docker compose build --no-cache")
-            several_clouds(record, clone)
+            with record.step(f"`{build}`"):
+                in_shell([build], clone, {**SETTINGS, "COMPOSE_PROFILES": "cpu"})
+            for part in PARTS[options.only] if options.only else (one_cloud, several_clouds):
+                part(record, clone)
         except AssertionError as error:
             record.see(f"ended early: {str(error)[:2000]}")
         minutes = (time.monotonic() - began) / 60
