@@ -40,8 +40,8 @@ async def test_a_site_is_in_the_picture_and_in_the_table_with_its_numbers(admin)
 
 async def test_what_the_model_server_of_the_cloud_lacks_is_told_with_its_cost(admin, service, monkeypatch):
     generator = service.cloud.models.generator
-    assert "<li>" not in (await admin.read("/")).partition("Language model of the cloud")[2]
-    monkeypatch.setattr(type(generator), "watch", None, raising=False)
+    assert "without</span>" not in await admin.read("/")
+    monkeypatch.setattr(type(generator), "watch", lambda _: None, raising=False)
     lacks = (Shortfall("log-probabilities", "three short samples stand for a probability"),)
     monkeypatch.setattr(type(generator), "shortfalls", lambda _: lacks, raising=False)
     shown = (await admin.read("/")).partition("Language model of the cloud")[2]
