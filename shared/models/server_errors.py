@@ -15,7 +15,8 @@ BAD_REQUEST, FAILURES = 400, range(400, 600)
 NO_REASON = "no reason given"
 SAID_IN = ("message", "msg", "error", "detail", "errors", "description", "reason", "title")  # where errors hold their words
 NAMED_IN = ("param", "parameter", "field")  # and the name of a field
-_PAGE, _HTML = re.compile(r"<\w+[^>]*>"), re.compile(r"<(?:style|script|title)\b.*?</\w+>|<[^>]*>", re.DOTALL | re.IGNORECASE)
+UNSEEN = ("style", "script", "title")  # parts of a page that do not stand on it
+_TAG = re.compile(r"<(/?+\w*+)[^<>]*+>")
 
 
 def error_text(raw: bytes) -> str:
@@ -35,7 +36,7 @@ def refusal_of(status: int, raw: bytes) -> Refusal:
     try:
         body = json.loads(text)
     except (ValueError, RecursionError):
-        body = _HTML.sub(" ", text) if _PAGE.search(text) else text
+        body = _seen_on(text)
     fields = tuple(dict.fromkeys(_named_in(body)))[:MAX_FIELDS]
     return Refusal(status, well_formed(" ".join(_words_in(body).split()))[:MAX_REFUSAL_CHARS], fields)
 
@@ -51,6 +52,25 @@ def refused_in(raw: bytes) -> Refusal | None:
     error = body["error"]
     code = error.get("code", error.get("status")) if isinstance(error, dict) else None
     return refusal_of(code if isinstance(code, int) and code in FAILURES else BAD_REQUEST, raw)
+
+
+def _seen_on(page: str) -> str:
+    """What a page shows; another text stays as it is.
+
+    >>> _seen_on("<title>502</title><h1>Bad Gateway</h1>").strip(), _seen_on("1 < 2")
+    ('Bad Gateway', '1 < 2')
+    """
+    texts, unseen, end = list[str](), "", 0
+    for tag in _TAG.finditer(page):
+        name = tag[1].lower()
+        if not unseen:
+            texts.append(page[end : tag.start()])
+            unseen = name if name in UNSEEN else ""
+        elif name == f"/{unseen}":
+            unseen = ""
+        end = tag.end()
+    texts.append("" if unseen else page[end:])
+    return " ".join(texts)
 
 
 def _words_in(value: Any) -> str:

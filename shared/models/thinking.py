@@ -43,7 +43,7 @@ _UNOPENED = re.compile(  # a closing tag at a line's end, behind a sentence or w
     re.IGNORECASE,
 )
 _ANY_CLOSING = re.compile(rf"(?<![{_QUOTE}])(?:{_CLOSING})(?![{_QUOTE}])", re.IGNORECASE)
-_END_TOKENS = re.compile(r"(?:\s*<\|[a-z_]+\|>)+\s*\Z", re.IGNORECASE)
+_END_TOKENS = re.compile(r"(?:<\|[a-z_]{1,40}+\|>\s*+){1,4}+\Z", re.IGNORECASE)
 _CODE = "```"
 
 
@@ -66,17 +66,26 @@ def parted(text: str, thinking: Thinking | None = None) -> Parts:
     pieces = [view.feed(text), view.rest()]
     thoughts, answer = "".join(piece.thoughts for piece in pieces), "".join(piece.answer for piece in pieces)
     if view.has_opened:
-        return Parts(thoughts, _END_TOKENS.sub("", answer), "tags")
+        return Parts(thoughts, _without_end(answer), "tags")
     if thinking not in ("tags", "apart") and (closing := unopened_end(answer, is_sure=thinking == "unopened")):
         begins, ends = closing
         return Parts(answer[:begins], parted(answer[ends:], "tags").answer, "unopened")
-    return Parts("", _END_TOKENS.sub("", answer))
+    return Parts("", _without_end(answer))
+
+
+def _without_end(text: str) -> str:
+    """A text without the tokens that end a turn, which some servers leave in it."""
+    end = _END_TOKENS.search(text)
+    return text[: end.start()].rstrip() if end else text
 
 
 def unopened_end(text: str, *, is_sure: bool = False) -> tuple[int, int] | None:
     """Where the closing tag stands of thoughts that nothing opened; None where none is but in quotes. ``is_sure``: there are thoughts."""
+    fences, counted = 0, 0
     for match in (_ANY_CLOSING if is_sure else _UNOPENED).finditer(text):
-        if text.count(_CODE, 0, match.start()) % 2 == 0:
+        fences += text.count(_CODE, counted, match.start())
+        counted = match.start()
+        if fences % 2 == 0:
             return match.span()
     return None
 
