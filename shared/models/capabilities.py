@@ -91,11 +91,15 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request that a server does not take: its status, its words, and the fields that it names outside of them."""
+    """A request that a server does not take: its status and its words.
+
+    ``fields`` and ``codes``: of the request and of the error, as it names them outside of its words.
+    """
 
     status: int
     message: str
     fields: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
 
 
 Body = Mapping[str, Any]
@@ -140,12 +144,21 @@ def plainer(capabilities: Capabilities, body: Body) -> Capabilities | None:
     return plain if plain != capabilities else None
 
 
-_OVERFLOW = re.compile(
-    r"context[ _-]?(?:length|size|window|limit)|maximum context|n_ctx|exceeds? the (?:available |model'?s? )?context"
-    r"|(?:prompt|input|message|request|text)s? (?:is|are|was) too (?:long|large)|too many (?:input |prompt )?tokens|input length"
-    r"|(?:prompt|input) tokens? .{0,60}(?:exceed|too)|reduce (?:the length|your prompt)|exceed\w* .{0,40}(?:max_model_len|token limit)",
-    re.IGNORECASE,
+_OVERFLOW_WORDS = (  # as many servers say it; the rest is one maker's each
+    r"context[ _-]?(?:length|size|window|limit)|maximum context|n_ctx",
+    r"exceeds? the (?:available |model'?s? )?context",
+    r"(?:prompt|input|message|request|text)s? (?:is|are|was)? ?too (?:long|large)",
+    r"too many (?:input |prompt )?tokens|input length|tokens? in the prompt",
+    r"(?:prompt|input) tokens? .{0,60}(?:exceed|too)|reduce (?:the length|your prompt)",
+    r"exceed\w* .{0,40}(?:max_model_len|token limit|total tokens? limit)",
+    r"`inputs` tokens|inputs. must have (?:less|fewer) than",  # TGI, Together
+    r"(?:input|prompt|requested) token count .{0,40}exceed",  # Gemini, Copilot
+    r"max(?:imum)? (?:prompt|model|input) len",  # xAI, vLLM, TensorRT-LLM
+    r"max_seq_len|max_num_tokens",  # TabbyAPI, TensorRT-LLM
+    r"prompt (?:length )?.{0,20}exceeds max",  # Zhipu
 )
+_OVERFLOW = re.compile("|".join(_OVERFLOW_WORDS), re.IGNORECASE)
+_OVERFLOW_CODES = re.compile(r"context[_ ]?(?:length|window|size)", re.IGNORECASE)
 _TOO_LARGE = 413
 
 
@@ -155,7 +168,9 @@ def is_overflow(refusal: Refusal) -> bool:
     >>> is_overflow(Refusal(400, "This model's maximum context length is 4096 tokens, you requested 5000"))
     True
     """
-    return refusal.status == _TOO_LARGE or bool(_OVERFLOW.search(f"{refusal.message} {' '.join(refusal.fields)}"))
+    words = " ".join((refusal.message, *refusal.fields))
+    is_by_code = any(map(_OVERFLOW_CODES.search, refusal.codes))
+    return refusal.status == _TOO_LARGE or is_by_code or bool(_OVERFLOW.search(words))
 
 
 # How a message names a field, where it names it in words. Only fields that were sent count.

@@ -15,6 +15,8 @@ BAD_REQUEST, FAILURES = 400, range(400, 600)
 NO_REASON = "no reason given"
 SAID_IN = ("message", "msg", "error", "detail", "errors", "description", "reason", "title")  # where errors hold their words
 NAMED_IN = ("param", "parameter", "field")  # and the name of a field
+CODED_IN = ("code", "type", "error_type")  # and what kind of error it is
+HELD_IN = (*SAID_IN, "innererror", "metadata")  # and further errors
 UNSEEN = ("style", "script", "title")  # parts of a page that do not stand on it
 _TAG = re.compile(r"<(/?+\w*+)[^<>]*+>")
 
@@ -38,7 +40,9 @@ def refusal_of(status: int, raw: bytes) -> Refusal:
     except (ValueError, RecursionError):
         body = _seen_on(text)
     fields = tuple(dict.fromkeys(_named_in(body)))[:MAX_FIELDS]
-    return Refusal(status, well_formed(" ".join(_words_in(body).split()))[:MAX_REFUSAL_CHARS], fields)
+    codes = tuple(dict.fromkeys(_codes_in(body)))[:MAX_FIELDS]
+    words = well_formed(" ".join(_words_in(body).split()))
+    return Refusal(status, words[:MAX_REFUSAL_CHARS], fields, codes)
 
 
 def refused_in(raw: bytes) -> Refusal | None:
@@ -98,3 +102,13 @@ def _named_in(value: Any) -> list[str]:
     if isinstance(where, list):
         names.append(".".join(map(str, where)))
     return names + [name for key in SAID_IN for name in _named_in(value.get(key))]
+
+
+def _codes_in(value: Any) -> list[str]:
+    """The kinds that an error says it is of, as words: ``code`` and ``type``, at any depth."""
+    if isinstance(value, list):
+        return [code for each in value[:MAX_FIELDS] for code in _codes_in(each)]
+    if not isinstance(value, dict):
+        return []
+    codes = [code for key in CODED_IN if isinstance(code := value.get(key), str)]
+    return codes + [code for key in HELD_IN for code in _codes_in(value.get(key))]
