@@ -30,7 +30,9 @@ class Capabilities:
     """What a server takes. The first one is that of a server of which nothing is known yet: it takes everything."""
 
     samples: int | None = None  # choices in one request; None: as many as are wanted
+    doubted_samples: int | None = None  # one reply had so few; a second such one proves it
     logprobs: bool = True
+    doubts_logprobs: bool = False  # one reply lacked them
     top_logprobs: int = 20
     limit_field: TokenLimit = "max_tokens"  # the field's name; "": there is none
     least_tokens: int = 1  # that the limit may be
@@ -48,6 +50,11 @@ class Capabilities:
     def thinks(self) -> bool:
         """Whether the model thinks before it answers."""
         return bool(self.thinking)
+
+    @property
+    def has_doubts(self) -> bool:
+        """Whether one more reply is to show what the server can."""
+        return self.doubted_samples is not None or self.doubts_logprobs
 
     @property
     def gives_distributions(self) -> bool:
@@ -115,6 +122,8 @@ def adapted(capabilities: Capabilities, refusal: Refusal, body: Body) -> Capabil
     >>> adapted(Capabilities(), Refusal(400, "the prompt holds forbidden words"), {"temperature": 0.0, "n": 1}) is None
     True
     """
+    if is_filtered(refusal) or is_spoilt(refusal):
+        return None
     for field in _named(refusal, body):
         words = " ".join((refusal.message, *refusal.fields))
         learned = _CHANGES[field](capabilities, words, body)
@@ -160,6 +169,36 @@ _OVERFLOW_WORDS = (  # as many servers say it; the rest is one maker's each
 _OVERFLOW = re.compile("|".join(_OVERFLOW_WORDS), re.IGNORECASE)
 _OVERFLOW_CODES = re.compile(r"context[_ ]?(?:length|window|size)", re.IGNORECASE)
 _TOO_LARGE = 413
+
+
+_FILTERED = re.compile(
+    r"content[ _-]?(?:filter|polic|management|moderation)|responsible ?ai|safety (?:system|polic)"
+    r"|data_?inspection|moderation|prompt_blocked|policy_violation",
+    re.IGNORECASE,
+)
+_SPOILT = re.compile(r"json_validate_failed|failed_generation|failed to generate json", re.IGNORECASE)
+
+
+def is_filtered(refusal: Refusal) -> bool:
+    """Whether a server refuses what the request says, and no form of it.
+
+    >>> is_filtered(Refusal(400, "The response was filtered", codes=("content_filter",)))
+    True
+    """
+    return _has(_FILTERED, refusal)
+
+
+def is_spoilt(refusal: Refusal) -> bool:
+    """Whether the model's own text was refused, by chance: it was not the JSON that was wanted.
+
+    >>> is_spoilt(Refusal(400, "Failed to generate JSON. Please adjust your prompt."))
+    True
+    """
+    return _has(_SPOILT, refusal)
+
+
+def _has(pattern: re.Pattern[str], refusal: Refusal) -> bool:
+    return any(map(pattern.search, (refusal.message, *refusal.codes)))
 
 
 def is_overflow(refusal: Refusal) -> bool:

@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from shared.errors import ModelReplyError
 from shared.models.capabilities import Capabilities
 from shared.models.chat_format import distinct
+from shared.models.server_errors import has_failed
 from shared.models.thinking import Thinking, parted
 from shared.models.verdicts import distribution
 from shared.ports import Prompt, Reply
@@ -56,6 +57,7 @@ class Completion:
     """A whole reply: at least one sample. ``model``: the name that the server gives itself."""
 
     samples: tuple[Sample, ...]
+    failed: int = 0  # choices that are failures
     tokens_in: int = 0
     tokens_out: int = 0
     reasoning_tokens: int = 0
@@ -81,17 +83,34 @@ def model_names(body: Any) -> list[str]:
 
 def parse_completion(raw: bytes, thinking: Thinking | None = None) -> Completion:
     """A server's whole answer. ``thinking``: what is known of its model. Raises ModelReplyError where there is no choice."""
+    found, failed = _without_failures(decoded(raw))
     try:
-        body = _Body.model_validate(decoded(raw))
+        body = _Body.model_validate(found)
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "body"
         raise ModelReplyError(f"{NOT_THE_FORMAT} ({where}: {error.errors()[0]['msg']})", next_step=ANY_SERVER) from error
     if not body.choices:
-        raise ModelReplyError("the model server gave no samples", next_step=LOOK_AT_LOG)
+        message = "the model server gave failures only" if failed else "the model server gave no samples"
+        raise ModelReplyError(message, next_step=LOOK_AT_LOG)
     samples = tuple(_sample(choice, thinking) for choice in body.choices)
     tokens_out = max(body.usage.completion_tokens, sum(sample.tokens for sample in samples))
     usage = body.usage
-    return Completion(samples, usage.prompt_tokens, tokens_out, usage.completion_tokens_details.reasoning_tokens, body.model)
+    return Completion(
+        samples,
+        failed=failed,
+        tokens_in=usage.prompt_tokens,
+        tokens_out=tokens_out,
+        reasoning_tokens=usage.completion_tokens_details.reasoning_tokens,
+        model=body.model,
+    )
+
+
+def _without_failures(body: Any) -> tuple[Any, int]:
+    """An answer without the choices that failed, and how many those are."""
+    if not isinstance(body, dict) or not isinstance(choices := body.get("choices"), list):
+        return body, 0
+    left = [choice for choice in choices if not has_failed(choice)]
+    return {**body, "choices": left}, len(choices) - len(left)
 
 
 def stopped(completion: Completion, stops: Sequence[str]) -> Completion:
@@ -147,12 +166,14 @@ def no_answer(samples: Sequence[Sample]) -> ModelReplyError:
 def observed(capabilities: Capabilities, body: Mapping[str, Any], completion: Completion) -> Capabilities:
     """What is known of a server after a reply to ``body``: what it left out, and whether the model thinks."""
     samples = completion.samples
-    learned = capabilities
-    if len(samples) < body.get("n", 1):
-        learned = replace(learned, samples=len(samples))
     has_text = any(sample.text.strip() for sample in samples)
-    if body.get("logprobs") and has_text and not any(sample.is_listed for sample in samples):
-        learned = replace(learned, logprobs=False)
+    learned = capabilities
+    if body.get("n", 1) > 1 and not completion.failed:
+        learned = _samples_seen(learned, len(samples), body["n"])
+    if body.get("logprobs") and has_text:
+        is_listed = any(sample.is_listed for sample in samples)
+        lacks = not is_listed and learned.doubts_logprobs
+        learned = replace(learned, logprobs=not lacks, doubts_logprobs=not is_listed and not lacks)
     for sample in samples:
         if sample.thinking:
             return replace(learned, thinking=sample.thinking)
@@ -163,9 +184,19 @@ def observed(capabilities: Capabilities, body: Mapping[str, Any], completion: Co
     return learned
 
 
+def _samples_seen(known: Capabilities, count: int, wanted: int) -> Capabilities:
+    """What a reply of so few samples shows, where another one had too few already."""
+    if count >= wanted:
+        return replace(known, doubted_samples=None)
+    if known.doubted_samples is None:
+        return replace(known, doubted_samples=count)
+    return replace(known, samples=max(count, known.doubted_samples), doubted_samples=None)
+
+
 def needs_another_form(sent: Prompt, completions: Sequence[Completion], *, before: Capabilities, after: Capabilities) -> bool:
     """Whether a prompt is to be asked again, by what its own replies have shown: the model thinks, or lists no distributions."""
-    if sent.choices and before.gives_distributions and not after.gives_distributions:
+    lists = after.gives_distributions and not after.doubts_logprobs
+    if sent.choices and before.gives_distributions and not lists:
         return True
     is_cut = any(sample.is_cut for completion in completions for sample in completion.samples)
     return after.thinks and not before.thinks and is_cut

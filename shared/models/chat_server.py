@@ -14,7 +14,7 @@ import httpx2
 
 from shared.errors import ModelError, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.limits import RetryBudget, retry_after_s
-from shared.models.capabilities import Refusal
+from shared.models.capabilities import Refusal, is_filtered, is_spoilt
 from shared.models.chat_replies import LOOK_AT_LOG, model_names
 from shared.models.chat_streams import is_event_stream
 from shared.models.server_errors import MAX_ERROR_CHARS, NO_REASON, refusal_of, refused_in
@@ -27,6 +27,7 @@ TIMEOUT = httpx2.Timeout(None, connect=5.0)  # the deadline of the call bounds a
 LIST_S = 5.0  # for the list of models, which a message names
 MAX_ERROR_BYTES = 64 * 1024
 MODELS_LISTED, MAX_NAME_CHARS = 8, 80  # in a message
+NO_CREDIT = "insufficient_quota"  # OpenAI's code, which comes with 429
 ROUTE, VERSION = "/chat/completions", "/v1"
 _NO_SUCH_ROUTE = re.compile(r"unexpected endpoint|cannot post|(?:unknown|no such) (?:endpoint|route|path|url)", re.IGNORECASE)
 Mends = Callable[[Refusal], bool]  # whether another form of the request may be taken
@@ -132,25 +133,43 @@ class ChatServer:
                 f"the model server has no {self._model!r} for us ({status}: {reason})",
                 next_step=f"check the model's address (DGRAG_MODEL_URL), name (DGRAG_MODEL_NAME) and key{known}",
             )
-        return ModelReplyError(f"the model server refused the request ({status}: {reason})", next_step=_next_step(body))
+        if is_filtered(refusal):
+            return ModelReplyError(
+                f"the model server's content filter refuses the question or its passages ({reason})",
+                next_step="ask in other words, or have the filter changed at the model server",
+            )
+        if is_spoilt(refusal):
+            return ModelReplyError(
+                f"the model wrote no JSON where it was to ({status}: {reason})",
+                next_step="ask again, or use a model that follows a JSON schema",
+            )
+        next_step = _next_step(refusal, body)
+        if status == HTTPStatus.PAYMENT_REQUIRED:
+            return ModelUnavailable(f"the model server wants to be paid ({reason})", next_step=next_step)
+        return ModelReplyError(f"the model server refused the request ({status}: {reason})", next_step=next_step)
 
     async def _asked(self, body: Mapping[str, Any], ends: float, mends: Mends) -> bytes | Refusal:
-        refusal = Refusal(HTTPStatus.NOT_FOUND, NO_REASON)
-        for _ in self._addresses:
+        routes, attempt = len(self._addresses), 0
+        while True:
             answer = await self._routed(body, ends, mends)
             if isinstance(answer, Refusal):
                 return answer
             async with aclosing(answer):
                 raw = await self.whole(answer)
-            refused = refused_in(raw)
-            if refused is None:
+            refusal = refused_in(raw)
+            if refusal is None:
                 self._has_route = True
                 return raw
-            refusal = refused
-            if not _NO_SUCH_ROUTE.search(refusal.message):
-                break
-            self._addresses.reverse()
-        return refusal
+            if _NO_SUCH_ROUTE.search(refusal.message):
+                self._addresses.reverse()
+                routes -= 1
+                if not routes:
+                    return refusal
+            elif not _passing(refusal.status) or mends(refusal):
+                return refusal
+            else:
+                attempt += 1
+                await self._pause(refusal, body, attempt=attempt, ends=ends)
 
     async def _routed(self, body: Mapping[str, Any], ends: float, mends: Mends) -> httpx2.Response | Refusal:
         """The answer at the address in use, else at the other one, as long as no address has answered yet."""
@@ -184,16 +203,31 @@ class ChatServer:
                 )
             if status >= HTTPStatus.BAD_REQUEST and (not _passing(status) or mends(refusal)):
                 return refusal
-            asked_s = retry_after_s(response.headers.get("Retry-After", ""), date=response.headers.get("Date", ""))
-            wait_s = self._retry_wait_s * attempt if asked_s is None else asked_s
-            late = asyncio.get_running_loop().time() + wait_s >= ends
-            if not _passing(status) or attempt == ATTEMPTS or late or not self._retries.take():
-                raise ModelUnavailable(
-                    f"the model server cannot answer now ({status}: {refusal.message[:MAX_ERROR_CHARS] or NO_REASON})",
-                    next_step=_next_step(body),
-                    retry_after_s=asked_s or 0.0,
-                )
-            await asyncio.sleep(wait_s)
+            retry_after = response.headers.get("Retry-After", "")
+            asked_s = retry_after_s(retry_after, date=response.headers.get("Date", ""))
+            await self._pause(refusal, body, attempt=attempt, ends=ends, asked_s=asked_s)
+
+    async def _pause(
+        self,
+        refusal: Refusal,
+        body: Mapping[str, Any],
+        *,
+        attempt: int,
+        ends: float,
+        asked_s: float | None = None,
+    ) -> None:
+        """Wait before the next attempt. Raises ModelUnavailable where there is to be none."""
+        wait_s = self._retry_wait_s * attempt if asked_s is None else asked_s
+        late = asyncio.get_running_loop().time() + wait_s >= ends
+        is_last = attempt == ATTEMPTS or not _passing(refusal.status)
+        if is_last or late or not self._retries.take():
+            reason = refusal.message[:MAX_ERROR_CHARS] or NO_REASON
+            raise ModelUnavailable(
+                f"the model server cannot answer now ({refusal.status}: {reason})",
+                next_step=_next_step(refusal, body),
+                retry_after_s=asked_s or 0.0,
+            )
+        await asyncio.sleep(wait_s)
 
     async def _post(self, body: Mapping[str, Any]) -> httpx2.Response:
         headers = self._headers | correlation.headers()
@@ -261,8 +295,13 @@ def _is_json(raw: bytes) -> bool:
     return True
 
 
-def _next_step(body: Mapping[str, Any]) -> str:
-    """What whoever runs a failing server can do. Some servers have no structured outputs, and fail without saying so."""
+def _next_step(refusal: Refusal, body: Mapping[str, Any]) -> str:
+    """What whoever runs a failing server can do.
+
+    Some servers have no structured outputs, and fail without saying so.
+    """
+    if refusal.status == HTTPStatus.PAYMENT_REQUIRED or NO_CREDIT in refusal.codes:
+        return "the account at the server has no credit: add some, or use another server"
     hint = ": the request has a JSON schema, so it needs a server with structured outputs"
     return f"{LOOK_AT_LOG}{hint if 'response_format' in body else ''}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ from pydantic import ValidationError
 
 from shared.errors import ModelReplyError, ModelUnavailable
 from shared.models.chat_replies import ANY_SERVER, LOOK_AT_LOG, Completion, Finish, Lenient, MessageBody, Sample, decoded, no_answer
-from shared.models.server_errors import error_text
+from shared.models.server_errors import UNNAMED_FAILURE, error_text
 from shared.models.thinking import Thinking, ThoughtFilter, overlap, parted, unopened_end
 
 STREAM_END = "[DONE]"
@@ -36,6 +37,9 @@ def parse_event(data: str) -> Piece:
     if not event.choices:
         return Piece()
     choice = event.choices[0]
+    if choice.error or choice.finish_reason == "error":
+        reason = error_text(json.dumps({"error": choice.error or UNNAMED_FAILURE}).encode())
+        raise ModelUnavailable(f"the model server broke off: {reason}", next_step=LOOK_AT_LOG)
     message = choice.delta or choice.message or MessageBody()
     return Piece(message.content.text, message.thoughts, choice.finish_reason)
 
@@ -189,6 +193,7 @@ class _EventChoice(Lenient):
     delta: MessageBody | None = None
     message: MessageBody | None = None
     finish_reason: Finish = ""
+    error: Any = None
 
 
 class _Event(Lenient):

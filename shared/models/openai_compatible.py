@@ -16,7 +16,7 @@ import httpx2
 
 from shared.errors import ContextOverflow, ModelError, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.limits import RetryBudget
-from shared.models.capabilities import Capabilities, Refusal, adapted, is_overflow, plainer
+from shared.models.capabilities import Capabilities, Refusal, adapted, is_filtered, is_overflow, is_spoilt, plainer
 from shared.models.chat_format import as_sent, distinct, request_body
 from shared.models.chat_replies import LOOK_AT_LOG, Completion, needs_another_form, observed, parse_completion, reply_of, stopped
 from shared.models.chat_server import BrokeOff, ChatServer, ServerAway, is_framed
@@ -32,6 +32,7 @@ MOST_AT_ONCE = 4  # requests for the samples that a server did not give in one
 THINKING_TOKENS, LEAST_THINKING_TOKENS = 2048, 128  # beside an answer's; below the least a request that does not fit is not made smaller
 TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
 UNNAMED = (400, 422, 501)  # statuses of a refusal that may be of any field
+PROBES = 3  # at most: what one reply lacks by chance, the next one has
 PROBE_S, PROBE_AGAIN_S = 120.0, 60.0  # for one probe; before the next one, where it failed
 PROBE = Prompt(  # asks for all that is ever asked for, so that one request shows what is refused or left out
     (Message("system", "You answer with one word."), Message("user", "Is two more than one? Answer Yes or No.")),
@@ -51,6 +52,7 @@ class _Form:
     capabilities: Capabilities
     thinking_tokens: int
     refused: ModelError | None = None
+    is_repeat: bool = False  # it was refused already, for no reason that is known
 
 
 class OpenAIGenerator:
@@ -83,6 +85,7 @@ class OpenAIGenerator:
         self._model = model
         self._thinking_tokens = thinking_tokens
         self._capabilities = Capabilities()
+        self._guess: Capabilities | None = None  # a form that was taken once where this one was not
         self._served_as = ""  # the model's name in its server's replies
         self._is_unknown = asyncio.Event()  # another server or model may answer than was probed
         self._is_unknown.set()
@@ -111,7 +114,10 @@ class OpenAIGenerator:
         ends = asyncio.get_running_loop().time() + deadline_s
         try:
             async with asyncio.timeout_at(ends):
-                completion = await self._completion(PROBE, distinct(PROBE), ends)
+                for _ in range(PROBES):
+                    completion = await self._completion(PROBE, distinct(PROBE), ends)
+                    if self._guess is None and not self._capabilities.has_doubts:
+                        break
                 await self._find_thoughts(PROBE, [completion], ends)
         except TimeoutError as error:
             raise ModelTimeout(deadline_s=deadline_s) from error
@@ -230,7 +236,7 @@ class OpenAIGenerator:
                     raise
                 is_repeat = True
                 continue
-            self._keep(form)
+            self._keep(form, body)
             return
         raise self._no_form()
 
@@ -275,7 +281,7 @@ class OpenAIGenerator:
             body = self._body(sent, samples, form)
             outcome = await self._server.ask(body, ends=ends, mends=partial(self._mends, form, body))
             if isinstance(outcome, bytes):
-                self._keep(form)
+                self._keep(form, body)
                 unknown_stops = [stop for stop in sent.stop if stop not in body.get("stop", ())]
                 return stopped(self._learned(outcome, body), unknown_stops)
             form = await self._next(form, outcome, body)
@@ -309,16 +315,36 @@ class OpenAIGenerator:
             self._capabilities = learned
         if learned is not None:
             return replace(form, capabilities=learned)
-        guess = plainer(form.capabilities, body) if refusal.status in UNNAMED else None
+        return await self._guessed(form, refusal, body)
+
+    async def _guessed(self, form: _Form, refusal: Refusal, body: Mapping[str, Any]) -> _Form:
+        """How to ask after a refusal that names nothing: as before, as it may be a chance, and then with less."""
         refused = form.refused or await self._server.refused(refusal, body)
-        if guess is None or not self._server.allows_repeat():
+        may_pass = refusal.status in UNNAMED and not is_filtered(refusal)
+        if not may_pass or not self._server.allows_repeat():
+            raise refused
+        is_new = form.refused is None and self._guess is None and not form.is_repeat
+        if is_new or (is_spoilt(refusal) and not form.is_repeat):
+            return replace(form, is_repeat=True)
+        guess = None if is_spoilt(refusal) else plainer(form.capabilities, body)
+        if guess is None:
             raise refused
         return replace(form, capabilities=guess, refused=refused)
 
-    def _keep(self, form: _Form) -> None:
-        """A guess was right: what it leaves out is not asked for any more."""
+    def _keep(self, form: _Form, body: Mapping[str, Any]) -> None:
+        """A form was taken. A guess is right where it was so twice: what it leaves out is not asked for any more."""
         if form.refused is not None:
-            self._capabilities = form.capabilities
+            self._confirm(form.capabilities)
+        elif self._guess is not None and plainer(form.capabilities, body) == self._guess:
+            self._guess = None  # what it leaves out is taken after all
+
+    def _confirm(self, guess: Capabilities) -> None:
+        """A guess helped: it is kept from the second time on."""
+        is_right = self._guess is not None and replace(self._guess, thinking=guess.thinking) == guess
+        self._guess = None if is_right else guess
+        if is_right:
+            log.info("the model server takes a plainer form of request only")
+            self._capabilities = guess
 
     def _learned(self, raw: bytes, body: Mapping[str, Any]) -> Completion:
         """A reply, and what it shows of the server; nothing known before counts where another model has answered."""
@@ -334,6 +360,7 @@ class OpenAIGenerator:
     def _forget(self) -> None:
         """Another server or another model may answer from now on."""
         self._capabilities = Capabilities()
+        self._guess = None
         self._is_unknown.set()
 
     def _no_form(self) -> ModelReplyError:

@@ -11,7 +11,8 @@ from shared.text.surrogates import well_formed
 
 MAX_ERROR_CHARS, MAX_REFUSAL_CHARS = 200, 2_000
 MAX_FIELDS = 8  # of an error that are looked at
-BAD_REQUEST, FAILURES = 400, range(400, 600)
+BAD_REQUEST, BAD_GATEWAY, FAILURES = 400, 502, range(400, 600)
+UNNAMED_FAILURE = "the model failed"
 NO_REASON = "no reason given"
 SAID_IN = ("message", "msg", "error", "detail", "errors", "description", "reason", "title")  # where errors hold their words
 NAMED_IN = ("param", "parameter", "field")  # and the name of a field
@@ -51,11 +52,31 @@ def refused_in(raw: bytes) -> Refusal | None:
         body = json.loads(raw)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(body, dict) or body.get("choices") or not body.get("error"):
+    if not isinstance(body, dict):
         return None
-    error = body["error"]
+    choices = body.get("choices")
+    if not choices:
+        error, unknown = body.get("error"), BAD_REQUEST
+    elif isinstance(choices, list) and all(map(has_failed, choices)):
+        error, unknown = choices[0].get("error") or UNNAMED_FAILURE, BAD_GATEWAY
+    else:
+        return None
+    if not error:
+        return None
     code = error.get("code", error.get("status")) if isinstance(error, dict) else None
-    return refusal_of(code if isinstance(code, int) and code in FAILURES else BAD_REQUEST, raw)
+    status = code if isinstance(code, int) and code in FAILURES else unknown
+    return refusal_of(status, json.dumps({"error": error}).encode())
+
+
+def has_failed(choice: Any) -> bool:
+    """Whether a choice of a reply is no text but a failure of the model behind its server.
+
+    >>> has_failed({"finish_reason": "error", "error": {"code": 502}}), has_failed({"message": {}})
+    (True, False)
+    """
+    if not isinstance(choice, dict):
+        return False
+    return bool(choice.get("error")) or choice.get("finish_reason") == "error"
 
 
 def _seen_on(page: str) -> str:

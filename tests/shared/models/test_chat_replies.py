@@ -207,9 +207,9 @@ ASKED = {"n": 5, "logprobs": True}
 @pytest.mark.parametrize(
     ("raw", "learned"),
     [
-        (body(choice()), Capabilities(samples=1, logprobs=False, thinking="")),
+        (body(choice()), Capabilities(doubted_samples=1, doubts_logprobs=True, thinking="")),
         (body(*[choice(tokens=[{"token": "a", "logprob": -1.0}])] * 5), Capabilities(thinking="")),
-        (body(*[choice(tokens=[{"token": "a", "logprob": math.nan}])] * 5), Capabilities(logprobs=False, thinking="")),
+        (body(*[choice(tokens=[{"token": "a", "logprob": math.nan}])] * 5), Capabilities(doubts_logprobs=True, thinking="")),
         (body(*[choice("<think>a</think>b", tokens=[{"token": "a", "logprob": -1.0}])] * 5), Capabilities(thinking="tags")),
         (body(*[choice("a", reasoning="b", tokens=[{"token": "a", "logprob": -1.0}])] * 5), Capabilities(thinking="apart")),
         (body(*[choice("", finish="length")] * 5), Capabilities(thinking="apart")),
@@ -218,6 +218,30 @@ ASKED = {"n": 5, "logprobs": True}
 )
 def test_a_reply_shows_what_its_server_leaves_out(raw, learned):
     assert observed(Capabilities(), ASKED, parse_completion(raw)) == learned
+
+
+def test_what_one_reply_leaves_out_is_learned_from_the_second_one():
+    short = parse_completion(body(choice()))
+    once = observed(Capabilities(), ASKED, short)
+    twice = observed(once, ASKED, short)
+    assert (twice.samples, twice.logprobs, twice.has_doubts) == (1, False, False)
+    whole = parse_completion(body(*[choice(tokens=[{"token": "a", "logprob": -1.0}])] * 5))
+    assert observed(once, ASKED, whole) == Capabilities(thinking="")
+
+
+FAILED = {"finish_reason": "error", "error": {"code": 502, "message": "Provider returned error"}}
+
+
+def test_a_choice_that_failed_is_no_sample_and_no_lesson():
+    found = parse_completion(body(choice("Ada"), choice("") | FAILED))
+    assert ([sample.text for sample in found.samples], found.failed) == (["Ada"], 1)
+    assert observed(Capabilities(), {"n": 2}, found).doubted_samples is None
+
+
+def test_a_reply_of_failures_only_is_a_refusal():
+    refusal = refused_in(body(choice("") | FAILED))
+    assert (refusal.status, refusal.message) == (502, "Provider returned error")
+    assert refused_in(body(choice("", finish="error"))).status == 502
 
 
 # ---------------------------------------------------------------- streams
@@ -252,6 +276,8 @@ def test_a_broken_event_is_a_reply_error():
 def test_an_event_may_tell_of_a_failure():
     with pytest.raises(ModelUnavailable, match="out of memory"):
         parse_event('{"error": {"message": "out of memory"}}')
+    with pytest.raises(ModelUnavailable, match="Provider returned error"):
+        parse_event(json.dumps({"choices": [{"delta": {"content": ""}} | FAILED]}))
 
 
 @pytest.mark.parametrize(
