@@ -39,6 +39,7 @@ class Capabilities:
     most_tokens: int | None = None
     temperature: Temperature = "any"
     stop: int = 16  # sequences
+    blank_stops: bool = True  # a sequence may be of blanks and line ends alone
     seed: bool = True
     response_format: ResponseFormat = "json_schema"
     instructions: InstructionsRole = "system"
@@ -214,7 +215,7 @@ def is_overflow(refusal: Refusal) -> bool:
 
 # How a message names a field, where it names it in words. Only fields that were sent count.
 _NAMES = {
-    "top_logprobs": re.compile(r"top[_ ]?log[_ -]?probs?", re.IGNORECASE),
+    "top_logprobs": re.compile(r"top[_ ]?log[_ -]?probs?|top_n_tokens", re.IGNORECASE),
     "logprobs": re.compile(r"(?<!top_)(?<!top )(?<!top)(?<!n_)log[_ -]?prob(?:s|abilit\w+)?|logits_all", re.IGNORECASE),
     "n": re.compile(
         r"['\"`]n['\"`]|\bn\s*(?:=|>|<|≤|≥|:|must|should|has to|is\b|are\b|cannot|greater|larger|above|not\b)"
@@ -246,6 +247,7 @@ _ALLOWED = re.compile(
 )
 _CONTENT_PARTS = re.compile(r"content.{0,40}(?:array|list|sequence)|(?:array|list|sequence).{0,40}content", re.IGNORECASE | re.DOTALL)
 _ROLE = re.compile(r"\broles?\b|\bsystem\b|\bdeveloper\b", re.IGNORECASE)
+_BLANK = re.compile(r"white ?space|blank", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.])\d{1,7}(?![\w]|\.\d)")
 _TOO_FEW = re.compile(r"at least|minimum|>=|≥|greater than|larger than|too (?:small|low)|below", re.IGNORECASE)
 _TOO_MANY = re.compile(r"at most|\bmax\b|maximum|greater than|<=|≤|less than|exceed|too (?:large|high|big|many)|up to|above", re.IGNORECASE)
@@ -316,6 +318,8 @@ def _temperature(known: Capabilities, words: str, body: Body) -> Capabilities:
 
 
 def _stop(known: Capabilities, words: str, body: Body) -> Capabilities:
+    if _BLANK.search(words) and not all(stop.strip() for stop in body["stop"]):
+        return replace(known, blank_stops=False)
     return replace(known, stop=max(_numbers_below(words, len(body["stop"])), default=0))
 
 

@@ -14,6 +14,7 @@ import httpx2
 
 from shared.errors import ModelError, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.limits import RetryBudget, retry_after_s
+from shared.models.addresses import MODELS, ROUTE, addresses_of, key_headers, route_of
 from shared.models.capabilities import Refusal, is_filtered, is_spoilt
 from shared.models.chat_replies import LOOK_AT_LOG, model_names
 from shared.models.chat_streams import is_event_stream
@@ -28,7 +29,6 @@ LIST_S = 5.0  # for the list of models, which a message names
 MAX_ERROR_BYTES = 64 * 1024
 MODELS_LISTED, MAX_NAME_CHARS = 8, 80  # in a message
 NO_CREDIT = "insufficient_quota"  # OpenAI's code, which comes with 429
-ROUTE, VERSION = "/chat/completions", "/v1"
 _NO_SUCH_ROUTE = re.compile(r"unexpected endpoint|cannot post|(?:unknown|no such) (?:endpoint|route|path|url)", re.IGNORECASE)
 Mends = Callable[[Refusal], bool]  # whether another form of the request may be taken
 
@@ -57,17 +57,18 @@ class ChatServer:
         """As of ``OpenAIGenerator``."""
         self._http = http
         self._model = model
-        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._headers = key_headers(str(http.base_url), api_key)
         self._max_reply_bytes = max_reply_bytes
         self._retry_wait_s = retry_wait_s
         self._retries = retries
-        self._addresses = addresses_of(http.base_url)  # the first is in use
+        self._addresses = addresses_of(str(http.base_url))  # the first is in use
         self._has_route = False  # it has answered there
+        self._place = http.base_url.copy_with(query=None)  # as messages name it
 
     async def reach(self, *, deadline_s: float) -> None:
         """Ask the server for its list of models, which costs no turn of a model. Raises ModelTimeout, ModelUnavailable."""
         try:
-            response = await self._http.get(f"{self._addresses[0]}/models", headers=self._headers, timeout=deadline_s)
+            response = await self._http.get(route_of(self._addresses[0], MODELS), headers=self._headers, timeout=deadline_s)
         except httpx2.TimeoutException as error:
             raise ModelTimeout(deadline_s=deadline_s) from error
         except httpx2.TransportError as error:
@@ -231,7 +232,7 @@ class ChatServer:
 
     async def _post(self, body: Mapping[str, Any]) -> httpx2.Response:
         headers = self._headers | correlation.headers()
-        request = self._http.build_request("POST", f"{self._addresses[0]}{ROUTE}", json=body, headers=headers, timeout=TIMEOUT)
+        request = self._http.build_request("POST", route_of(self._addresses[0], ROUTE), json=body, headers=headers, timeout=TIMEOUT)
         self._retries.attempt()
         try:
             return await self._http.send(request, stream=True)
@@ -251,7 +252,7 @@ class ChatServer:
     async def _names(self) -> list[str]:
         """Names of the models that the server lists; none where it lists none."""
         try:
-            response = await self._http.get(f"{self._addresses[0]}/models", headers=self._headers, timeout=LIST_S)
+            response = await self._http.get(route_of(self._addresses[0], MODELS), headers=self._headers, timeout=LIST_S)
             return [name[:MAX_NAME_CHARS] for name in model_names(response.json())[:MODELS_LISTED]]
         except (httpx2.HTTPError, ValueError):
             return []
@@ -261,12 +262,15 @@ class ChatServer:
         if isinstance(
             error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout | httpx2.ProxyError | httpx2.UnsupportedProtocol
         ):
-            return ServerAway(f"no model server at {self._http.base_url} ({reason})", next_step="start it, or correct the model's address")
+            return ServerAway(
+                f"no model server at {self._place} ({reason})",
+                next_step="start it, or correct the model's address",
+            )
         return self._broke_off(reason)
 
     def _broke_off(self, reason: str) -> BrokeOff:
         return BrokeOff(
-            f"the model server at {self._http.base_url} is there, but broke off in the middle of its answer ({reason})",
+            f"the model server at {self._place} is there, but broke off in the middle of its answer ({reason})",
             next_step="look at the model server's log: it may have run out of memory, or a proxy before it out of patience",
         )
 
@@ -274,17 +278,6 @@ class ChatServer:
 def is_framed(response: httpx2.Response) -> bool:
     """Whether the end of the body shows that it is whole: a length or chunks, which the client checks."""
     return "content-length" in response.headers or "chunked" in response.headers.get("transfer-encoding", "")
-
-
-def addresses_of(url: httpx2.URL) -> list[str]:
-    """Where the route may be: as the address is given, and with or without the version at its end.
-
-    >>> addresses_of(httpx2.URL("http://box:11434/")), addresses_of(httpx2.URL("http://box/v1/chat/completions"))
-    (['http://box:11434', 'http://box:11434/v1'], ['http://box/v1', 'http://box'])
-    """
-    given = str(url).rstrip("/").removesuffix(ROUTE)
-    other = given.removesuffix(VERSION) if given.endswith(VERSION) else given + VERSION
-    return [given, other]
 
 
 def _is_json(raw: bytes) -> bool:

@@ -89,6 +89,10 @@ class Dialect:
         """Around each request: whether it may come in."""
         yield True
 
+    def admits(self, path, headers):
+        """The status and body for a request that may not come in; None: it may."""
+        return
+
     def refuses(self, body):
         """The status and body of a refusal; None: it takes the request."""
         return
@@ -334,6 +338,33 @@ class OddReplies(Dialect):
         return status, made
 
 
+class Azure(Dialect):
+    """Routes before the query, a key in a header of its own, no list of models."""
+
+    address = "/openai/deployments/d?api-version=2024-10-21"
+    key = "k3y"
+
+    def admits(self, path, headers):
+        routes = ("/chat/completions", "/embeddings")
+        if path not in [self.address.replace("?", f"{route}?") for route in routes]:
+            return 404, {"error": {"code": "404", "message": "Resource not found"}}
+        if headers.get("api-key") != self.key:
+            message = (
+                "Access denied due to invalid subscription key or wrong API endpoint. Make sure to"
+                " provide a valid key for an active subscription and use a correct regional API"
+                " endpoint for your resource."
+            )
+            return 401, {"error": {"code": "401", "message": message}}
+        return None
+
+    def respond(self, path, body):
+        self.seen.append(body)
+        if "input" in body:
+            rows = [{"index": index, "embedding": [0.6, 0.8]} for index in range(len(body["input"]))]
+            return 200, {"data": rows}
+        return self.answers(body)
+
+
 class OneAtATime(Dialect):
     """It gives one choice, and is busy for whoever asks beside another."""
 
@@ -423,7 +454,10 @@ async def served(dialect):
             method, path, _ = head.split(b" ", 2)
             length = re.search(rb"content-length: (\d+)", head.lower())
             raw = await reader.readexactly(int(length.group(1))) if length else b"{}"
-            if method == b"GET":
+            headers = dict(line.split(": ", 1) for line in head.decode().lower().split("\r\n")[1:-2])
+            if (shut := dialect.admits(path.decode(), headers)) is not None:
+                status, made = shut
+            elif method == b"GET":
                 status, made = 200, {"object": "list", "data": [{"id": "another-name"}]}
             else:
                 async with dialect.turn() as is_free:

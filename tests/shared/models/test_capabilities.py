@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from shared.models.capabilities import Capabilities, Refusal, adapted, is_overflow, plainer
+from shared.models.chat_format import request_body
 from shared.models.server_errors import refusal_of
+from shared.ports import Message, Prompt
 
 ANY = Capabilities()
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -36,6 +38,7 @@ BODY = {
         ("logprobs and top_logprobs are not supported", {"logprobs": False}),
         ("top_logprobs must be less than or equal to 5", {"top_logprobs": 5}),
         ("Invalid value for 'top_logprobs': must be between 0 and 5", {"top_logprobs": 5}),
+        ("Input validation error: `top_n_tokens` must be >= 0 and <= 5", {"top_logprobs": 5}),
         ("top_logprobs is not supported", {"top_logprobs": 5}),
         ("Requested sample logprobs of 10, which is greater than max allowed: 5", {"top_logprobs": 5}),
         (
@@ -85,6 +88,15 @@ def test_a_refusal_of_zero_is_no_refusal_of_a_temperature():
     words = Refusal(422, "`temperature` must be strictly positive")
     assert adapted(ANY, words, body).temperature == "positive"
     assert adapted(replace(ANY, temperature="positive"), words, body | {"temperature": 0.01}).temperature == "default"
+
+
+def test_a_refusal_of_blank_stops_leaves_the_others():
+    body = BODY | {"stop": ["\n", "\nQuestion:"]}
+    words = "stop_sequences: each stop sequence must contain non-whitespace"
+    learned = adapted(ANY, Refusal(400, words), body)
+    assert learned == replace(ANY, blank_stops=False)
+    prompt = Prompt((Message("user", "Who?"),), 96, stop=tuple(body["stop"]))
+    assert request_body(prompt, model="m", capabilities=learned)["stop"] == ["\nQuestion:"]
 
 
 def test_a_limit_may_have_a_minimum():
