@@ -22,6 +22,7 @@ USUAL_LEAST_TOKENS = 16  # where a server wants more of them, and does not say h
 TokenLimit = Literal["max_tokens", "max_completion_tokens", ""]
 Temperature = Literal["any", "positive", "default"]
 ResponseFormat = Literal["json_schema", "json_object", "prompt"]
+RESPONSE_FORMATS: tuple[ResponseFormat, ...] = ("json_schema", "json_object", "prompt")
 InstructionsRole = Literal["system", "developer", "user"]
 
 
@@ -45,6 +46,7 @@ class Capabilities:
     instructions: InstructionsRole = "system"
     content_parts: bool = False  # a message's content is a list of parts
     stream: bool = True
+    prompt_tokens: int | None = None  # of a longer prompt, what the server reads in silence
     thinking: Thinking | None = None  # None: not known yet
 
     @property
@@ -79,7 +81,14 @@ class Capabilities:
         several = "samples are drawn by several requests, so the server reads the prompt several times"
         words = f"the model's word decides, and {VERDICT_SAMPLES} short samples stand for a probability: coarser, at more requests"
         thinks = "its thoughts take tokens and time before each answer and each yes or no, and one word stands for a probability"
+        cut = (
+            f"it reads about {self.prompt_tokens} tokens of a prompt and drops the rest in silence,"
+            " so passages are lost: give the model a larger context at its server (Ollama's"
+            " num_ctx), or lower DGRAG_EDGE_CONTEXT_TOKENS (at a cloud"
+            " DGRAG_CLOUD_EVIDENCE_BUDGET_TOKENS)"
+        )
         return (
+            (self.prompt_tokens is not None, Shortfall("the whole prompt", cut)),
             (self.samples is not None, Shortfall("several samples in one request", several)),
             (not self.logprobs, Shortfall("log-probabilities", words)),
             (self.thinks, Shortfall("answers without thinking", thinks)),
@@ -170,6 +179,15 @@ _OVERFLOW_WORDS = (  # as many servers say it; the rest is one maker's each
 _OVERFLOW = re.compile("|".join(_OVERFLOW_WORDS), re.IGNORECASE)
 _OVERFLOW_CODES = re.compile(r"context[_ ]?(?:length|window|size)", re.IGNORECASE)
 _TOO_LARGE = 413
+
+
+def weaker_formats(known: ResponseFormat) -> Sequence[ResponseFormat]:
+    """The ways to ask for JSON that want less of a server, the next one first.
+
+    >>> weaker_formats("json_object")
+    ('prompt',)
+    """
+    return RESPONSE_FORMATS[RESPONSE_FORMATS.index(known) + 1 :]
 
 
 _FILTERED = re.compile(
@@ -330,8 +348,8 @@ def _seed(known: Capabilities, words: str, body: Body) -> Capabilities:
 
 def _response_format(known: Capabilities, words: str, body: Body) -> Capabilities | None:
     del words, body
-    lower: dict[ResponseFormat, ResponseFormat] = {"json_schema": "json_object", "json_object": "prompt"}
-    return replace(known, response_format=lower[known.response_format]) if known.response_format in lower else None
+    weaker = weaker_formats(known.response_format)
+    return replace(known, response_format=weaker[0]) if weaker else None
 
 
 def _stream(known: Capabilities, words: str, body: Body) -> Capabilities:

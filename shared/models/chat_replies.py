@@ -220,6 +220,22 @@ def bare_json(text: str) -> str:
     return text
 
 
+def lacks_json(completions: Sequence[Completion], schema: Mapping[str, Any]) -> bool:
+    """Whether texts that were to be JSON of a schema are whole, and none of them is of its type."""
+    samples = [sample for completion in completions for sample in completion.samples]
+    whole = [sample for sample in samples if sample.text.strip() and not sample.is_cut]
+    return bool(whole) and not any(_is_json(sample.text, schema) for sample in samples)
+
+
+def _is_json(text: str, schema: Mapping[str, Any]) -> bool:
+    try:
+        value = json.loads(bare_json(text))
+    except (ValueError, RecursionError):
+        return False
+    wanted = {"object": dict, "array": list}.get(schema.get("type", ""), object)
+    return isinstance(value, wanted)
+
+
 def _answer(sample: Sample, prompt: Prompt) -> str:
     """A sample's text as the prompt wants it: of what was to be JSON, the JSON alone."""
     return bare_json(sample.text) if prompt.schema is not None else sample.text

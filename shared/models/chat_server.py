@@ -28,6 +28,8 @@ TIMEOUT = httpx2.Timeout(None, connect=5.0)  # the deadline of the call bounds a
 LIST_S = 5.0  # for the list of models, which a message names
 MAX_ERROR_BYTES = 64 * 1024
 MODELS_LISTED, MAX_NAME_CHARS = 8, 80  # in a message
+NO_JSON = "the model wrote no JSON where it was to"
+NO_JSON_STEP = "ask again, or use a model that follows a JSON schema"
 NO_CREDIT = "insufficient_quota"  # OpenAI's code, which comes with 429
 _NO_SUCH_ROUTE = re.compile(r"unexpected endpoint|cannot post|(?:unknown|no such) (?:endpoint|route|path|url)", re.IGNORECASE)
 Mends = Callable[[Refusal], bool]  # whether another form of the request may be taken
@@ -141,8 +143,8 @@ class ChatServer:
             )
         if is_spoilt(refusal):
             return ModelReplyError(
-                f"the model wrote no JSON where it was to ({status}: {reason})",
-                next_step="ask again, or use a model that follows a JSON schema",
+                f"{NO_JSON} ({status}: {reason})",
+                next_step=NO_JSON_STEP,
             )
         next_step = _next_step(refusal, body)
         if status == HTTPStatus.PAYMENT_REQUIRED:

@@ -125,3 +125,152 @@ async def test_an_account_without_credit_is_said_to_be_so():
         with pytest.raises(ModelUnavailable) as caught:
             await generator.generate(SAMPLES, deadline_s=30)
     assert "has no credit" in caught.value.next_step
+
+
+# ---------------------------------------------------------------- JSON
+
+SCHEMA = {"type": "object", "properties": {"name": {"type": "string"}}}
+AS_JSON = Prompt((Message("user", QUESTION),), 100, schema=SCHEMA)
+NAME = '{"name": "Ida Tarrow"}'
+
+
+class IgnoresFormat(Dialect):
+    """It writes JSON only where the prompt asks for it, and says nothing of the field."""
+
+    def text(self, body):
+        wants_json = "JSON" in str(body["messages"]) or "JSON" in self.always
+        return NAME if wants_json else "Her name is Ida Tarrow [1]."
+
+    always = ""
+
+
+def formats(dialect):
+    return [body.get("response_format", {}).get("type", "none") for body in dialect.seen]
+
+
+async def test_json_is_asked_for_in_words_where_the_field_is_ignored_in_silence():
+    dialect = IgnoresFormat()
+    async with generator_at(dialect) as generator:
+        for _ in range(RUN):
+            assert (await generator.generate(AS_JSON, deadline_s=30)).texts == (NAME,)
+        lacks = [shortfall.lacks for shortfall in generator.shortfalls()]
+    assert lacks == ["JSON by a schema"]
+    assert formats(dialect) == ["json_schema", "json_object"] * 2 + ["json_object"]
+
+
+async def test_one_text_that_is_no_json_teaches_nothing():
+    class ProseOnce(IgnoresFormat):
+        @property
+        def always(self):
+            return "" if len(self.seen) == 1 else "JSON"
+
+    dialect = ProseOnce()
+    async with generator_at(dialect) as generator:
+        for _ in range(RUN):
+            assert (await generator.generate(AS_JSON, deadline_s=30)).texts == (NAME,)
+        assert generator.shortfalls() == ()
+    assert formats(dialect) == ["json_schema", "json_object", "json_schema", "json_schema"]
+
+
+async def test_a_model_that_writes_no_json_keeps_its_form_and_is_not_asked_for_ever():
+    class Prose(Dialect):
+        def text(self, body):
+            return "Her name is Ida Tarrow [1]."
+
+    dialect = Prose()
+    async with generator_at(dialect) as generator:
+        for _ in range(RUN):
+            await generator.generate(AS_JSON, deadline_s=30)
+        assert generator.shortfalls() == ()
+    weaker = ["json_schema", "json_object", "none"]
+    assert formats(dialect) == [*weaker, *weaker, "json_schema"]
+
+
+async def test_the_probe_finds_that_the_field_is_ignored():
+    async with generator_at(IgnoresFormat()) as generator:
+        await generator.probe(deadline_s=30)
+        assert [shortfall.lacks for shortfall in generator.shortfalls()] == ["JSON by a schema"]
+
+
+# ---------------------------------------------------------------- names
+
+
+class Router(Dialect):
+    """Two models in turn, of which one lists no log-probabilities."""
+
+    def answers(self, body):
+        name = ("large", "small")[len(self.seen) % 2]
+        self.logprobs = name == "large"
+        status, made = super().answers(body)
+        return status, made | {"model": name}
+
+
+async def test_names_that_take_turns_do_not_make_a_server_unknown_for_ever():
+    dialect = Router()
+    async with generator_at(dialect) as generator:
+        probes = []
+        for _ in range(6):
+            if generator._is_unknown.is_set():
+                probes.append(len(dialect.seen))
+                await generator.probe(deadline_s=30)
+            await generator.generate(SAMPLES, deadline_s=30)
+        assert len(probes) <= 2
+        before = len(dialect.seen)
+        await generator.generate(SAMPLES, deadline_s=30)
+    assert len(dialect.seen) == before + 1
+
+
+# ---------------------------------------------------------------- prompts
+
+
+class CutsPrompts(Dialect):
+    """It reads the end of a long prompt alone, in silence, and counts what it reads."""
+
+    context = 4096
+
+    def answers(self, body):
+        status, made = super().answers(body)
+        letters = sum(len(message["content"]) for message in body["messages"])
+        made["usage"]["prompt_tokens"] = min(letters // 4, self.context)
+        return status, made
+
+
+def long_prompt(times):
+    return Prompt((Message("user", "Ida Tarrow opened Merle Quarry in 1936. " * times),), 100)
+
+
+async def test_a_prompt_that_is_cut_in_silence_is_a_shortfall_that_says_what_to_set():
+    dialect = CutsPrompts()
+    async with generator_at(dialect) as generator:
+        await generator.generate(long_prompt(200), deadline_s=30)
+        assert generator.shortfalls() == ()
+        await generator.generate(long_prompt(2_000), deadline_s=30)
+        [shortfall] = generator.shortfalls()
+        assert shortfall.lacks == "the whole prompt"
+        assert "4096 tokens" in shortfall.costs
+        assert "num_ctx" in shortfall.costs
+        dialect.context = 40_000
+        await generator.generate(long_prompt(2_000), deadline_s=30)
+        assert generator.shortfalls() == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("梅尔采石场由艾达塔罗于一九三六年开设" * 400, 4_000),
+        ("Donaudampfschifffahrtsgesellschaft " * 400, 3_200),
+        ("x = 1\n" + " " * 20_000 + "-" * 20_000, 300),
+        ("Who? " * 20, 30),
+    ],
+    ids=["CJK", "long words", "blanks and lines", "short"],
+)
+async def test_a_prompt_of_few_tokens_is_not_taken_for_a_cut_one(text, tokens):
+    class Counts(Dialect):
+        def answers(self, body):
+            status, made = super().answers(body)
+            made["usage"]["prompt_tokens"] = tokens
+            return status, made
+
+    async with generator_at(Counts()) as generator:
+        await generator.generate(Prompt((Message("user", text),), 100), deadline_s=30)
+        assert generator.shortfalls() == ()
