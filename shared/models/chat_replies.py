@@ -25,6 +25,7 @@ from shared.text.surrogates import well_formed
 
 MAX_USAGE = 2**31  # a sum of such counts fits the store
 MAX_FINISH_CHARS = 40
+MARKUP_TOKENS = 8  # of a reply, beside those of its text
 ROUNDING = 0.01  # of a log-probability above 0
 CUT = "length"  # the finish reason of a text that ends at its limit
 CUT_WORDS = ("length", "max_tokens", "max_length", "max_output_tokens")  # as servers call it
@@ -81,8 +82,11 @@ def model_names(body: Any) -> list[str]:
     return sorted(names, key=lambda name: "embed" in name.lower())
 
 
-def parse_completion(raw: bytes, thinking: Thinking | None = None) -> Completion:
-    """A server's whole answer. ``thinking``: what is known of its model. Raises ModelReplyError where there is no choice."""
+def parse_completion(raw: bytes, thinking: Thinking | None = None, ends_early: bool = False) -> Completion:
+    """A server's whole answer. Raises ModelReplyError where there is no choice.
+
+    ``thinking``: what is known of its model; ``ends_early``: as of ``may_end_early``.
+    """
     found, failed = _without_failures(decoded(raw))
     try:
         body = _Body.model_validate(found)
@@ -92,7 +96,7 @@ def parse_completion(raw: bytes, thinking: Thinking | None = None) -> Completion
     if not body.choices:
         message = "the model server gave failures only" if failed else "the model server gave no samples"
         raise ModelReplyError(message, next_step=LOOK_AT_LOG)
-    samples = tuple(_sample(choice, thinking) for choice in body.choices)
+    samples = tuple(_sample(choice, thinking, ends_early) for choice in body.choices)
     tokens_out = max(body.usage.completion_tokens, sum(sample.tokens for sample in samples))
     usage = body.usage
     return Completion(
@@ -177,11 +181,22 @@ def observed(capabilities: Capabilities, body: Mapping[str, Any], completion: Co
     for sample in samples:
         if sample.thinking:
             return replace(learned, thinking=sample.thinking)
-    if completion.reasoning_tokens or any(sample.is_cut and not sample.text for sample in samples):
-        return replace(learned, thinking="apart")  # its thoughts are not shown, but its tokens are gone
-    if learned.thinking is None and has_text and not any(sample.is_cut for sample in samples):
+    if completion.reasoning_tokens:
+        return replace(learned, thinking="apart")
+    if any(sample.is_cut and not sample.text for sample in samples):
+        return learned if learned.thinks else replace(learned, thinking="hidden")  # tokens are gone
+    is_whole = has_text and not any(sample.is_cut for sample in samples)
+    if learned.thinking is None and is_whole:
+        return replace(learned, thinking="")
+    if learned.thinking == "hidden" and is_whole and not _has_more_tokens(completion):
         return replace(learned, thinking="")
     return learned
+
+
+def _has_more_tokens(completion: Completion) -> bool:
+    """Whether a reply used more tokens than its texts can have: for thoughts that are not shown."""
+    letters = sum(len(sample.text) for sample in completion.samples)
+    return completion.tokens_out > letters + MARKUP_TOKENS
 
 
 def _samples_seen(known: Capabilities, count: int, wanted: int) -> Capabilities:
@@ -247,9 +262,10 @@ def _may_be_blank(sample: Sample, prompt: Prompt) -> bool:
     return not sample.thinking and (is_one_line or bool(prompt.top_logprobs and sample.first_token))
 
 
-def _sample(choice: _Choice, known: Thinking | None) -> Sample:
+def _sample(choice: _Choice, known: Thinking | None, ends_early: bool) -> Sample:
     message = choice.message
-    parts = parted(message.content.text, known)
+    is_cut = ends_early or choice.finish_reason == CUT
+    parts = parted(message.content.text, known, is_cut=is_cut)
     thinking: Thinking = "apart" if message.thoughts else parts.thinking
     tokens = choice.logprobs
     return Sample(

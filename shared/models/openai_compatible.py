@@ -42,6 +42,7 @@ from shared.models.chat_server import NO_JSON, NO_JSON_STEP, BrokeOff, ChatServe
 from shared.models.chat_streams import EventLines, TextStream, completion_of_events, is_event_stream
 from shared.models.served_models import VAIN_TRIES, ServedModels
 from shared.models.server_errors import MAX_ERROR_CHARS, NO_REASON
+from shared.models.thinking import may_end_early
 from shared.models.verdicts import begins_a_choice
 from shared.ports import Message, Prompt, Reply, Shortfall
 
@@ -308,7 +309,7 @@ class OpenAIGenerator:
             completion = parse_completion(await self._server.whole(response), self._capabilities.thinking)
             yield reply_of(replace(prompt, n=1), prompt, [completion]).texts[0]
             return
-        text = TextStream(prompt.stop, is_unopened=self._capabilities.thinking == "unopened")
+        text = TextStream(prompt.stop, self._capabilities.thinking)
         try:
             async with aclosing(self._events(response)) as events:
                 async for data in events:
@@ -405,25 +406,31 @@ class OpenAIGenerator:
         if not form.is_of_json:
             is_guess = form.refused is not None
             self._models.current.taken(form.capabilities, body, is_guess=is_guess)
+            if is_guess and self._capabilities == form.capabilities:
+                log.info("the model server takes a plainer form of request only")
 
     def _learned(self, raw: bytes, body: Mapping[str, Any]) -> Completion:
         """A reply, and what it shows of the model that has answered."""
-        completion = self._parsed(raw)
+        completion = self._parsed(raw, body)
         former = self._models.current
         if self._models.answered_as(completion.model):
             log.info("another model answers than before: what its server can is learned anew")
             self._is_unknown.set()
         if self._models.current is not former:
-            completion = self._parsed(raw)  # by what is known of this one
+            completion = self._parsed(raw, body)  # by what is known of this one
         self._capabilities = observed(self._capabilities, body, completion)
+        before = self._capabilities.prompt_tokens
         self._models.current.has_read(body, completion.tokens_in)
+        if before is None and (tokens := self._capabilities.prompt_tokens) is not None:
+            log.warning("the model server has read %d tokens of a longer prompt", tokens)
         return completion
 
-    def _parsed(self, raw: bytes) -> Completion:
+    def _parsed(self, raw: bytes, body: Mapping[str, Any]) -> Completion:
+        ends_early = may_end_early(body.get("stop", ()))
         known = self._capabilities.thinking
         if is_event_stream(raw):
-            return completion_of_events(raw, known)
-        return parse_completion(raw, known)
+            return completion_of_events(raw, known, ends_early)
+        return parse_completion(raw, known, ends_early)
 
     @property
     def _capabilities(self) -> Capabilities:

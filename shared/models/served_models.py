@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
@@ -10,7 +9,6 @@ from typing import Any
 
 from shared.models.capabilities import Capabilities, ResponseFormat, plainer
 
-log = logging.getLogger("dgrag.models")
 MOST_MODELS = 16  # further names count as the last one of these: some servers never name themselves alike
 VAIN_TRIES = 2  # in weaker forms for JSON, after which a model is taken for one that writes none
 TOKEN_LETTERS = 8  # letters of a token, no text has so many on the average: it is 3 to 5 in Latin script
@@ -34,7 +32,6 @@ class ServedModel:
             is_right = known is not None and replace(known, thinking=form.thinking) == form
             self.guess = None if is_right else form
             if is_right:
-                log.info("the model server takes a plainer form of request only")
                 self.capabilities = form
         elif self.guess is not None and plainer(form, body) == self.guess:
             self.guess = None  # what it leaves out is taken after all
@@ -61,7 +58,6 @@ class ServedModel:
         if known is not None and tokens > known:
             self.capabilities = replace(self.capabilities, prompt_tokens=None)
         elif tokens and known is None and least_tokens(body) > self.longest_prompt:
-            log.warning("the model server has read %d tokens of a longer prompt", tokens)
             self.capabilities = replace(self.capabilities, prompt_tokens=self.longest_prompt)
 
 

@@ -311,7 +311,51 @@ class TGI(Dialect):
             return 422, {"error": "Input validation error: `temperature` must be strictly positive", "error_type": "validation"}
         if body.get("n", 1) > 1:
             return 422, ["n is not supported, except n=1"]
+        if body.get("top_logprobs", 0) > 5:
+            message = "Input validation error: `top_n_tokens` must be >= 0 and <= 5"
+            return 422, {"error": message, "error_type": "validation"}
         return None
+
+
+class SmallTGI(TGI):
+    """It reads few words, and says so in words of its own."""
+
+    words = 1_500
+
+    def refuses(self, body):
+        words = sum(len(message["content"].split()) for message in body["messages"])
+        limit = limit_of(body)
+        if words + limit > self.words:
+            message = (
+                f"Input validation error: `inputs` tokens + `max_new_tokens` must be <="
+                f" {self.words}. Given: {words} `inputs` tokens and {limit} `max_new_tokens`"
+            )
+            return 422, {"error": message, "error_type": "validation"}
+        return super().refuses(body)
+
+
+class Anthropic(Dialect):
+    """One sample, no log-probabilities, no stop sequence of blanks; the form of JSON is ignored."""
+
+    def __init__(self):
+        super().__init__(samples=1, logprobs=False)
+
+    def refuses(self, body):
+        if not all(stop.strip() for stop in body.get("stop", ())):
+            return refusal("stop_sequences: each stop sequence must contain non-whitespace")
+        return None
+
+
+class OpenRouter(Dialect):
+    """Each third reply is a failure of the model behind it, by a status of success; names take turns."""
+
+    def answers(self, body):
+        if len(self.seen) % 3 == 2:
+            error = {"code": 502, "message": "Provider returned error"}
+            failed = {"message": {"role": "assistant", "content": ""}, "error": error}
+            return 200, {"model": "m", "choices": [failed | {"finish_reason": "error"}]}
+        status, made = super().answers(body)
+        return status, made | {"model": ("vendor/m", "vendor/m:free")[len(self.seen) % 2]}
 
 
 class NoExtras(Dialect):
@@ -436,6 +480,9 @@ DIALECTS = {
     "400 without a reason": NoReason,
     "no system role": NoSystemRole,
     "TGI": TGI,
+    "TGI, a small context": SmallTGI,
+    "Anthropic's OpenAI route": Anthropic,
+    "OpenRouter": OpenRouter,
     "neither stop nor seed": NoExtras,
     "odd replies": OddReplies,
     "streams only": StreamsOnly,
