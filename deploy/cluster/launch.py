@@ -158,7 +158,8 @@ def remote_model(url: str, http: httpx2.Client, settings: ModelSettings) -> Mode
     failure: Exception | None = None
     for address in addresses_of(url):
         try:
-            response = http.get(route_of(address, MODELS), headers=headers, timeout=10.0, auth=None)  # not with a service's key
+            # not with a service's key
+            response = http.get(route_of(address, MODELS), headers=headers, timeout=10.0, auth=None)
             if response.status_code == HTTPStatus.NOT_FOUND and is_deployment(url):
                 return ModelEndpoint(address, settings.name)
             served = model_names(response.raise_for_status().json())
@@ -173,4 +174,5 @@ def remote_model(url: str, http: httpx2.Client, settings: ModelSettings) -> Mode
         break
     if failure is None:
         raise ClusterError(f"{url} serves no model", next_step="load a model there")
-    raise ClusterError(f"no OpenAI-compatible server answers at {url}", next_step=f"try `curl {route_of(url, MODELS)}`") from failure
+    step = f"try `curl {route_of(url, MODELS)}`"
+    raise ClusterError(f"no OpenAI-compatible server answers at {url}", next_step=step) from failure

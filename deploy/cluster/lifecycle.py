@@ -136,7 +136,9 @@ def answers(http: httpx2.Client, url: str, model_key: str = "") -> bool:
     ``model_key``: shown in place of the client's own key, of a model server that has one.
     """
     try:
-        own: dict[str, Any] = {"headers": key_headers(url, model_key), "auth": None} if model_key else {}
+        own = dict[str, Any]()
+        if model_key:
+            own = {"headers": key_headers(url, model_key), "auth": None}
         response = http.get(url, timeout=2.0, **own)
         lists_none = response.status_code == HTTPStatus.NOT_FOUND and is_deployment(url)
         return response.is_success or lists_none

@@ -110,7 +110,7 @@ class Capabilities:
 class Refusal:
     """A request that a server does not take: its status and its words.
 
-    ``fields`` and ``codes``: of the request and of the error, as it names them outside of its words.
+    ``fields`` and ``codes``: of the request and the error, named outside of its words.
     """
 
     status: int
@@ -195,7 +195,10 @@ _FILTERED = re.compile(
     r"|data_?inspection|moderation|prompt_blocked|policy_violation",
     re.IGNORECASE,
 )
-_SPOILT = re.compile(r"json_validate_failed|failed_generation|failed to generate json", re.IGNORECASE)
+_SPOILT = re.compile(
+    r"json_validate_failed|failed_generation|failed to generate json",
+    re.IGNORECASE,
+)
 
 
 def is_filtered(refusal: Refusal) -> bool:

@@ -82,20 +82,24 @@ def model_names(body: Any) -> list[str]:
     return sorted(names, key=lambda name: "embed" in name.lower())
 
 
-def parse_completion(raw: bytes, thinking: Thinking | None = None, ends_early: bool = False) -> Completion:
+def parse_completion(
+    raw: bytes,
+    thinking: Thinking | None = None,
+    ends_early: bool = False,
+) -> Completion:
     """A server's whole answer. Raises ModelReplyError where there is no choice.
 
     ``thinking``: what is known of its model; ``ends_early``: as of ``may_end_early``.
     """
-    found, failed = _without_failures(decoded(raw))
+    answer, failed = _without_failures(decoded(raw))
     try:
-        body = _Body.model_validate(found)
+        body = _Body.model_validate(answer)
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "body"
         raise ModelReplyError(f"{NOT_THE_FORMAT} ({where}: {error.errors()[0]['msg']})", next_step=ANY_SERVER) from error
     if not body.choices:
-        message = "the model server gave failures only" if failed else "the model server gave no samples"
-        raise ModelReplyError(message, next_step=LOOK_AT_LOG)
+        found = "failures only" if failed else "no samples"
+        raise ModelReplyError(f"the model server gave {found}", next_step=LOOK_AT_LOG)
     samples = tuple(_sample(choice, thinking, ends_early) for choice in body.choices)
     tokens_out = max(body.usage.completion_tokens, sum(sample.tokens for sample in samples))
     usage = body.usage

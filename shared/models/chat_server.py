@@ -70,7 +70,7 @@ class ChatServer:
     async def reach(self, *, deadline_s: float) -> None:
         """Ask the server for its list of models, which costs no turn of a model. Raises ModelTimeout, ModelUnavailable."""
         try:
-            response = await self._http.get(route_of(self._addresses[0], MODELS), headers=self._headers, timeout=deadline_s)
+            response = await self._list(deadline_s)
         except httpx2.TimeoutException as error:
             raise ModelTimeout(deadline_s=deadline_s) from error
         except httpx2.TransportError as error:
@@ -138,7 +138,7 @@ class ChatServer:
             )
         if is_filtered(refusal):
             return ModelReplyError(
-                f"the model server's content filter refuses the question or its passages ({reason})",
+                f"the model server's filter refuses the question or its passages ({reason})",
                 next_step="ask in other words, or have the filter changed at the model server",
             )
         if is_spoilt(refusal):
@@ -148,8 +148,10 @@ class ChatServer:
             )
         next_step = _next_step(refusal, body)
         if status == HTTPStatus.PAYMENT_REQUIRED:
-            return ModelUnavailable(f"the model server wants to be paid ({reason})", next_step=next_step)
-        return ModelReplyError(f"the model server refused the request ({status}: {reason})", next_step=next_step)
+            words = f"the model server wants to be paid ({reason})"
+            return ModelUnavailable(words, next_step=next_step)
+        words = f"the model server refused the request ({status}: {reason})"
+        return ModelReplyError(words, next_step=next_step)
 
     async def _asked(self, body: Mapping[str, Any], ends: float, mends: Mends) -> bytes | Refusal:
         routes, attempt = len(self._addresses), 0
@@ -234,7 +236,14 @@ class ChatServer:
 
     async def _post(self, body: Mapping[str, Any]) -> httpx2.Response:
         headers = self._headers | correlation.headers()
-        request = self._http.build_request("POST", route_of(self._addresses[0], ROUTE), json=body, headers=headers, timeout=TIMEOUT)
+        url = route_of(self._addresses[0], ROUTE)
+        request = self._http.build_request(
+            "POST",
+            url,
+            json=body,
+            headers=headers,
+            timeout=TIMEOUT,
+        )
         self._retries.attempt()
         try:
             return await self._http.send(request, stream=True)
@@ -251,10 +260,14 @@ class ChatServer:
                     break
         return refusal_of(response.status_code, raw[:MAX_ERROR_BYTES])
 
+    async def _list(self, timeout_s: float) -> httpx2.Response:
+        url = route_of(self._addresses[0], MODELS)
+        return await self._http.get(url, headers=self._headers, timeout=timeout_s)
+
     async def _names(self) -> list[str]:
         """Names of the models that the server lists; none where it lists none."""
         try:
-            response = await self._http.get(route_of(self._addresses[0], MODELS), headers=self._headers, timeout=LIST_S)
+            response = await self._list(LIST_S)
             return [name[:MAX_NAME_CHARS] for name in model_names(response.json())[:MODELS_LISTED]]
         except (httpx2.HTTPError, ValueError):
             return []

@@ -10,9 +10,27 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.errors import ModelReplyError, ModelUnavailable
-from shared.models.chat_replies import ANY_SERVER, CUT, LOOK_AT_LOG, Completion, Finish, Lenient, MessageBody, Sample, decoded, no_answer
+from shared.models.chat_replies import (
+    ANY_SERVER,
+    CUT,
+    LOOK_AT_LOG,
+    Completion,
+    Finish,
+    Lenient,
+    MessageBody,
+    Sample,
+    decoded,
+    no_answer,
+)
 from shared.models.server_errors import UNNAMED_FAILURE, error_text
-from shared.models.thinking import Thinking, ThoughtFilter, may_end_early, overlap, parted, unopened_end
+from shared.models.thinking import (
+    Thinking,
+    ThoughtFilter,
+    may_end_early,
+    overlap,
+    parted,
+    unopened_end,
+)
 
 STREAM_END = "[DONE]"
 
@@ -53,8 +71,15 @@ def is_event_stream(raw: bytes) -> bool:
     return raw.lstrip().startswith((b"data:", b"event:", b":", b"id:"))
 
 
-def completion_of_events(raw: bytes, thinking: Thinking | None, ends_early: bool = False) -> Completion:
-    """The whole answer of a stream that has ended. Parameters and errors as of ``parse_completion``."""
+def completion_of_events(
+    raw: bytes,
+    thinking: Thinking | None,
+    ends_early: bool = False,
+) -> Completion:
+    """The whole answer of a stream that has ended.
+
+    Parameters and errors as of ``parse_completion``.
+    """
     lines = EventLines()
     pieces = [parse_event(data) for data in (*lines.feed(raw), *lines.rest()) if data != STREAM_END]
     is_apart = any(piece.thoughts for piece in pieces)

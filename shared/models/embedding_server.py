@@ -51,6 +51,7 @@ class EmbeddingServer:
         """``probe``: the unit vector (d,) of ``embedders.PROBE`` as a passage, as ``probe_of`` gets it."""
         self._http = http
         self._model = model
+        self._url = route_of(str(http.base_url), EMBEDDINGS)
         self._headers = key_headers(str(http.base_url), api_key)
         self._question, self._passage = question, passage
         self._batch = batch
@@ -89,7 +90,7 @@ class EmbeddingServer:
             try:
                 headers = self._headers | correlation.headers()
                 asked: dict[str, Any] = {"json": body_of(self._model, texts), "headers": headers, "timeout": DEADLINE_S}
-                async with self._http.stream("POST", route_of(str(self._http.base_url), EMBEDDINGS), **asked) as response:
+                async with self._http.stream("POST", self._url, **asked) as response:
                     raw = bytearray()
                     async for piece in response.aiter_bytes():
                         _take(piece, raw)
@@ -188,7 +189,8 @@ def _passing(status: int) -> bool:
 def _unreachable(error: httpx2.HTTPError, url: httpx2.URL) -> DgragError:
     if isinstance(error, httpx2.TimeoutException):
         return ModelTimeout(deadline_s=DEADLINE_S)
+    place, reason = url.copy_with(query=None), str(error) or type(error).__name__
     return ModelUnavailable(
-        f"no embedding server at {url.copy_with(query=None)} ({str(error) or type(error).__name__})",
+        f"no embedding server at {place} ({reason})",
         next_step="start it, or correct DGRAG_MODEL_EMBEDDER_URL",
     )

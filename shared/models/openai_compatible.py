@@ -38,7 +38,14 @@ from shared.models.chat_replies import (
     reply_of,
     stopped,
 )
-from shared.models.chat_server import NO_JSON, NO_JSON_STEP, BrokeOff, ChatServer, ServerAway, is_framed
+from shared.models.chat_server import (
+    NO_JSON,
+    NO_JSON_STEP,
+    BrokeOff,
+    ChatServer,
+    ServerAway,
+    is_framed,
+)
 from shared.models.chat_streams import EventLines, TextStream, completion_of_events, is_event_stream
 from shared.models.served_models import VAIN_TRIES, ServedModels
 from shared.models.server_errors import MAX_ERROR_CHARS, NO_REASON
@@ -157,7 +164,7 @@ class OpenAIGenerator:
             log.warning("the model server lacks %s: %s", shortfall.lacks, shortfall.costs)
 
     async def _probe_json(self, ends: float) -> None:
-        """Find out how JSON is to be asked for; a model that writes none is no failure of a probe."""
+        """Find out how JSON is to be asked for. A model that writes none fails no probe."""
         with contextlib.suppress(ModelReplyError):
             await self._answer(JSON_PROBE, ends)
             if self._models.current.json_guess is not None:
@@ -211,7 +218,12 @@ class OpenAIGenerator:
         tokens_in = sum(completion.tokens_in for completion in made)
         return replace(reply, tokens_in=tokens_in, tokens_out=sum(completion.tokens_out for completion in made))
 
-    async def _as_json(self, sent: Prompt, completions: Sequence[Completion], ends: float) -> list[Completion]:
+    async def _as_json(
+        self,
+        sent: Prompt,
+        completions: Sequence[Completion],
+        ends: float,
+    ) -> list[Completion]:
         """Replies in weaker forms where texts that were to be JSON are none: the last of them is.
 
         Some servers ignore the form in silence.
@@ -337,9 +349,16 @@ class OpenAIGenerator:
 
     # ------------------------------------------------------------ one request
 
-    async def _completion(self, sent: Prompt, samples: int, ends: float, json_form: ResponseFormat | None = None) -> Completion:
-        """One request for at most so many samples, in the form that the server takes; what its reply shows is kept.
+    async def _completion(
+        self,
+        sent: Prompt,
+        samples: int,
+        ends: float,
+        json_form: ResponseFormat | None = None,
+    ) -> Completion:
+        """One request for at most so many samples, in the form that the server takes.
 
+        What its reply shows of the server is kept.
         ``json_form``: how JSON is to be asked for, other than is known to be right.
         """
         form = self._form() if json_form is None else self._json_form(json_form)
@@ -389,7 +408,7 @@ class OpenAIGenerator:
         return await self._guessed(form, refusal, body)
 
     async def _guessed(self, form: _Form, refusal: Refusal, body: Mapping[str, Any]) -> _Form:
-        """How to ask after a refusal that names nothing: as before, as it may be a chance, and then with less."""
+        """How to ask after a refusal that names nothing: once more as before, then with less."""
         refused = form.refused or await self._server.refused(refusal, body)
         may_pass = refusal.status in UNNAMED and not (is_filtered(refusal) or form.is_of_json)
         if not may_pass or not self._server.allows_repeat():

@@ -1,4 +1,7 @@
-"""What is known of each model that has answered at one address: routers give several in turn. Pure."""
+"""What is known of each model that has answered at one address. Pure.
+
+Routers give several models in turn, under names of their own.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,9 @@ from typing import Any
 
 from shared.models.capabilities import Capabilities, ResponseFormat, plainer
 
-MOST_MODELS = 16  # further names count as the last one of these: some servers never name themselves alike
+MOST_MODELS = 16  # further names count as the last one: some servers change theirs each time
 VAIN_TRIES = 2  # in weaker forms for JSON, after which a model is taken for one that writes none
-TOKEN_LETTERS = 8  # letters of a token, no text has so many on the average: it is 3 to 5 in Latin script
+TOKEN_LETTERS = 8  # of a token on the average, more than any text has (3 to 5 in Latin script)
 LEAST_LETTERS = 4_000  # of a prompt from which its tokens are estimated
 
 
@@ -26,7 +29,7 @@ class ServedModel:
     longest_prompt: int = 0  # in the server's tokens
 
     def taken(self, form: Capabilities, body: Mapping[str, Any], *, is_guess: bool) -> None:
-        """A form was taken. A guess is right where it was so twice: what it leaves out is not asked for any more."""
+        """A form was taken. A guess is kept where it was taken twice."""
         if is_guess:
             known = self.guess
             is_right = known is not None and replace(known, thinking=form.thinking) == form
@@ -37,7 +40,7 @@ class ServedModel:
             self.guess = None  # what it leaves out is taken after all
 
     def gave_json(self, form: ResponseFormat) -> None:
-        """A form gave JSON; a weaker one than is known is kept where it did so twice, and the known one did not."""
+        """A form gave JSON. A weaker one than is known is kept where it did so twice."""
         self.vain_tries = 0
         if form == self.capabilities.response_format:
             self.json_guess = None
@@ -48,10 +51,10 @@ class ServedModel:
             self.json_guess = form
 
     def has_read(self, body: Mapping[str, Any], tokens: int) -> None:
-        """So many tokens of a prompt were read: fewer than it must have where the server cuts it in silence.
+        """So many tokens of a prompt were read: too few where the server cuts it in silence.
 
-        What a server has in its cache, some do not count: so a prompt counts as cut only where no prompt so far had as many tokens
-        as this one must have.
+        Some servers do not count what they have in their cache. So a prompt counts as cut only
+        where no prompt so far had as many tokens as this one must have.
         """
         known = self.capabilities.prompt_tokens
         self.longest_prompt = max(self.longest_prompt, tokens)
@@ -75,7 +78,7 @@ class ServedModels:
         self._known = dict[str, ServedModel]()
 
     def answered_as(self, name: str) -> bool:
-        """Take up what is known of the model that has answered; whether it is one more, of which nothing is."""
+        """Take up what is known of the model that has answered; whether nothing is."""
         if not name or name == self._name:
             return False
         if not self._name:

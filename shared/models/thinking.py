@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-# none; in the text; there without an opening tag; in a field of its own; nowhere, their tokens are gone
+# none; in the text; there without an opening tag; in a field of its own; nowhere, but counted
 Thinking = Literal["", "tags", "unopened", "apart", "hidden"]
 _FINAL = "<|channel|>final<|message|>"
 WORD_TAGS = (  # opening and closing: words that elements of any XML may have as names
@@ -52,7 +52,10 @@ _END_TOKENS = re.compile(r"(?:<\|[a-z_]{1,40}+\|>\s*+){1,4}+\Z", re.IGNORECASE)
 _WORD_CLOSINGS = tuple((closing,) for _, closing in WORD_TAGS)
 _CODE = "```"
 # between two tags that a sentence names: "<think> and </think> mark a thought"
-_BETWEEN = re.compile(r"[ \t]*(?:,|/|&|\.{2,3}|…|[-–—]|and|or|to|und|oder|bis|et|ou|y|o)[ \t]*", re.IGNORECASE)
+_BETWEEN = re.compile(
+    r"[ \t]*(?:,|/|&|\.{2,3}|…|[-–—]|and|or|to|und|oder|bis|et|ou|y|o)[ \t]*",
+    re.IGNORECASE,
+)
 _CONTROL = "|◁"  # in tags that no sentence names
 _SENTENCE_ENDS = (".", "!", "?", "…", ":", "。", "！", "？")
 
@@ -84,7 +87,10 @@ def parted(text: str, thinking: Thinking | None = None, *, is_cut: bool = False)
     thoughts, answer = "".join(piece.thoughts for piece in pieces), "".join(piece.answer for piece in pieces)
     if view.has_opened:
         return Parts(thoughts, _without_end(answer), "tags")
-    if thinking not in ("tags", "apart", "hidden") and (closing := unopened_end(answer, is_sure=thinking == "unopened")):
+    closing = None
+    if thinking not in ("tags", "apart", "hidden"):
+        closing = unopened_end(answer, is_sure=thinking == "unopened")
+    if closing is not None:
         begins, ends = closing
         return Parts(answer[:begins], parted(answer[ends:], "tags").answer, "unopened")
     return Parts("", _without_end(answer))

@@ -347,7 +347,7 @@ class Anthropic(Dialect):
 
 
 class OpenRouter(Dialect):
-    """Each third reply is a failure of the model behind it, by a status of success; names take turns."""
+    """Each third reply is a failure, by a status of success; names take turns."""
 
     def answers(self, body):
         if len(self.seen) % 3 == 2:
@@ -404,7 +404,8 @@ class Azure(Dialect):
     def respond(self, path, body):
         self.seen.append(body)
         if "input" in body:
-            rows = [{"index": index, "embedding": [0.6, 0.8]} for index in range(len(body["input"]))]
+            vector = [0.6, 0.8]
+            rows = [{"index": n, "embedding": vector} for n in range(len(body["input"]))]
             return 200, {"data": rows}
         return self.answers(body)
 
@@ -501,7 +502,8 @@ async def served(dialect):
             method, path, _ = head.split(b" ", 2)
             length = re.search(rb"content-length: (\d+)", head.lower())
             raw = await reader.readexactly(int(length.group(1))) if length else b"{}"
-            headers = dict(line.split(": ", 1) for line in head.decode().lower().split("\r\n")[1:-2])
+            lines = head.decode().lower().split("\r\n")[1:-2]
+            headers = dict(line.split(": ", 1) for line in lines)
             if (shut := dialect.admits(path.decode(), headers)) is not None:
                 status, made = shut
             elif method == b"GET":

@@ -36,13 +36,13 @@ def error(message, *, status=400, **more):
 
 
 FILTER = error(
-    "The response was filtered due to the prompt triggering Azure OpenAI's content management policy. Please modify your prompt and retry.",
+    "The response was filtered due to the prompt triggering Azure OpenAI's content policy.",
     param="prompt",
     code="content_filter",
     innererror={"code": "ResponsibleAIPolicyViolation"},
 )
 NO_JSON = error(
-    "Generated JSON does not match the expected schema. Please adjust your prompt. See 'failed_generation' for more details.",
+    "Generated JSON does not match the expected schema. Please adjust your prompt.",
     code="json_validate_failed",
     failed_generation="",
 )
@@ -82,10 +82,10 @@ async def test_two_failures_in_a_row_are_answered_by_less_and_forgotten():
 
 @pytest.mark.parametrize(
     ("failure", "words", "requests"),
-    [(FILTER, "content filter", 1), (NO_JSON, "wrote no JSON", 2)],
+    [(FILTER, "filter refuses", 1), (NO_JSON, "wrote no JSON", 2)],
     ids=["Azure", "Groq"],
 )
-async def test_what_the_request_says_is_refused_with_a_reason_and_in_no_other_form(failure, words, requests):
+async def test_a_request_that_is_refused_for_its_words_has_no_other_form(failure, words, requests):
     dialect = Failing(failure, turns=range(1, 100))
     async with generator_at(dialect) as generator:
         with pytest.raises(ModelReplyError, match=words) as caught:
@@ -98,7 +98,8 @@ async def test_what_the_request_says_is_refused_with_a_reason_and_in_no_other_fo
 async def test_one_reply_with_fewer_samples_teaches_nothing():
     class ShortOnce(Dialect):
         def answers(self, body):
-            return super().answers(body | {"n": 1, "logprobs": False} if len(self.seen) == 2 else body)
+            less = {"n": 1, "logprobs": False}
+            return super().answers(body | less if len(self.seen) == 2 else body)
 
     dialect = ShortOnce()
     async with generator_at(dialect) as generator:
