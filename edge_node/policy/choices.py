@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from edge_node.policy.rules import EscalationMode, Identifier, Policy, Share, parse
+from edge_node.policy.rules import EscalationMode, Identifier, Policy, parse
+from edge_node.records import Share
 from shared.errors import InputError
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")

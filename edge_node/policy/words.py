@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from edge_node.policy.rules import Daily, EscalationMode, Identifier, MemoryRules, Policy, Redact, Share
+from edge_node.policy.rules import Daily, EscalationMode, Identifier, MemoryRules, Policy, Redact
+from edge_node.records import Share
 from shared.plural import counted
 
 MEANING: dict[Share, str] = {

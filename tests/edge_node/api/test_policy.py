@@ -125,7 +125,7 @@ async def test_a_policy_that_its_owner_keeps_elsewhere_or_protects_is_not_change
 def editor(tmp_path):
     with contextlib.closing(Database(tmp_path / "edge.db")) as database:
         clock = SetClock()
-        file = PolicyFile(tmp_path / NAME, database, clock)
+        file = PolicyFile(tmp_path / NAME, clock)
         file.open()
         yield PolicyEditor(file, tmp_path / FOLDER, clock, named=False)
 
