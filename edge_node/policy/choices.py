@@ -32,6 +32,17 @@ class Choices:
         return policy.model_copy(update={**chosen, "redact": redact})
 
 
+def shared(policy: Policy, share: Share, label: str, questions: EscalationMode | None) -> Choices:
+    """The choices of a policy, with another share of documents without a label, or with that label; and other questions, if any.
+
+    >>> shared(Policy(version=1), "summary", "", None).questions
+    'yes'
+    """
+    labels = {label: share} if label else {}
+    unlabelled = policy.unlabelled if label else share
+    return Choices(unlabelled, questions or policy.questions, labels, tuple(policy.redact.identifiers))
+
+
 def written(text: str, choices: Choices) -> str:
     r"""The text with these choices. Raises InputError where it is written in a way that cannot be changed so.
 

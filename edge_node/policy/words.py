@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
 
-from edge_node.policy.rules import Daily, EscalationMode, Identifier, MemoryRules, Policy, Redact
 from edge_node.records import Share
 from shared.plural import counted
+
+if TYPE_CHECKING:
+    from edge_node.policy.rules import Daily, EscalationMode, Identifier, MemoryRules, Policy, Redact
 
 MEANING: dict[Share, str] = {
     "never": "nothing leaves",
@@ -49,6 +52,7 @@ def told_rule(rule: str) -> str:
 def general(read: Policy) -> Iterator[tuple[str, str]]:
     """What holds for all that leaves, by subject.
 
+    >>> from edge_node.policy.rules import Policy
     >>> dict(general(Policy(version=1)))["passages"]
     'at most 2,000 characters'
     """

@@ -1,0 +1,60 @@
+"""What new sites share: asked once by ``dgrag up``, and shown of each site that it starts."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from typing import get_args
+
+import click
+import typer
+from rich.text import Text
+
+from deploy.cli.board import err
+from deploy.cli.sending import EdgeStatus
+from edge_node.policy.words import MEANING, QUESTIONS
+from edge_node.records import Share
+from shared.text.plain import plain
+
+DEFAULT: Share = "summary"
+ANSWERS_ELSEWHERE = "read and quoted where other sites ask"
+PROMPT: Mapping[Share, str] = {
+    "full": f"facts in summaries, and passages, which are {ANSWERS_ELSEWHERE}; questions that it cannot answer leave",
+    "evidence": "the same, but passages are read by the cloud's model alone and quoted nowhere",
+    "summary": "facts in summaries, names among them, and no passage; a question leaves once who asks has said yes",
+    "never": "nothing; a question leaves once who asks has said yes",
+}
+
+
+def share_of_new(sites: Sequence[str], *, quiet: bool) -> Share:
+    """What sites that have no policy yet shall share: asked in a terminal, else ``summary``, which is said."""
+    names = ", ".join(sites)
+    if quiet or not (sys.stdin.isatty() and sys.stderr.isatty()):
+        line = f"nobody was asked what may leave {names}: summaries only; --share full|evidence|summary|never says it at the first start"
+        err().print(line, style="yellow", markup=False, soft_wrap=True)
+        return DEFAULT
+    err().print(f"What may leave {names}? It is said of documents without a label, and can be changed at any time.", markup=False)
+    for word, meaning in PROMPT.items():
+        err().print(Text.assemble(f"  {word:<9}", (meaning, "dim")), soft_wrap=True)
+    chosen: Share = typer.prompt("share", default=DEFAULT, type=click.Choice(get_args(Share)[::-1]), err=True)
+    return chosen
+
+
+def share_lines(statuses: Sequence[EdgeStatus], asked: Share | None) -> Iterator[str]:
+    """What each site shares, by the policy that is in force there; ``asked``: the word of the command, which an older policy outweighs.
+
+    >>> policy = {"unlabelled": "summary", "questions": "ask"}
+    >>> for line in share_lines([EdgeStatus("ward", policy=policy)], "full"): print(line)
+    ward shares summary: facts in summaries, no passages; its questions: they leave once who asks has said yes
+      it had a policy already, so --share full changes nothing: `dgrag policy share full --edge ward` does
+    """
+    for status in statuses:
+        if (share := status.policy.get("unlabelled")) not in MEANING:
+            continue  # of a release that does not tell
+        questions = QUESTIONS[status.policy["questions"]]
+        yield plain(f"{status.edge} shares {share}: {MEANING[share]}; its questions: {questions}")
+        if asked not in (None, share):
+            command = f"`dgrag policy share {asked} --edge {status.edge}`"
+            yield f"  it had a policy already, so --share {asked} changes nothing: {command} does"
+        elif asked is None:
+            yield f"  to change it: `dgrag policy share WORD --edge {status.edge}`, or Sharing at its console"
