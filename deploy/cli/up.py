@@ -56,8 +56,8 @@ def up(
         Share | None,
         typer.Option(
             envvar="DGRAG_EDGE_SHARE",
-            help="What may leave of documents without a label, at edges that are new; without it you are asked, and without a terminal it is "
-            "summary.",
+            help="What may leave of documents without a label, at edges that are new. "
+            "Without it you are asked; without a terminal it is summary.",
         ),
     ] = None,
     cloud_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for the cloud.")] = CLOUD_PORT,

@@ -11,6 +11,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
+from edge_node.api.console.ask import choice_of
 from edge_node.api.memories import CallerDep
 from edge_node.egress.policy_editor import PolicyText, checked
 from edge_node.egress.policy_file import MAX_BYTES
@@ -176,6 +177,7 @@ def _state(node: EdgeNode) -> dict[str, Any]:
     policy = node.sharing.policy
     text, unreadable = _text(node)
     return {
+        **choice_of(node, "#editing"),
         "policy": policy,
         "view": node.sharing.view(),
         "rows": _documents(policy),
