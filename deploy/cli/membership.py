@@ -78,7 +78,8 @@ def _close(state: Path) -> None:
         replace_private(target, first_policy("never").encode())
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror}", next_step="check the folder") from error
-    typer.echo(f"nothing leaves until you say what may: `dgrag policy share summary --state {state}` or {target}")
+    typer.echo(f"nothing leaves until you say what may: {target}")
+    typer.echo(f"say it with: dgrag policy share summary --state {state}")
 
 
 def rotate(state: Store = DEFAULT_STATE, edge: StoreOf = None, ca: Authority = None, plain_http: PlainHttp = False) -> None:

@@ -260,6 +260,8 @@ def doubts(policy: Policy) -> tuple[str, ...]:
     if strangers := sorted(set(policy.redact.types) - known):
         told, named = ", ".join(strangers), ", ".join(sorted(known))
         found.append(f"the name detector knows no type {told}; it masks only what a model has called so. Known: {named}")
+    if "unlabelled" not in policy.model_fields_set:
+        found.append(f"it does not say `unlabelled`, so documents without a label are shared as {policy.unlabelled}")
     if policy.daily_all.lifted:
         found.append("[daily_all] has no limit: a cloud that makes up a name for each question can copy this site")
     return tuple(found)

@@ -126,7 +126,7 @@ def editor(tmp_path):
     with contextlib.closing(Database(tmp_path / "edge.db")) as database:
         clock = SetClock()
         file = PolicyFile(tmp_path / NAME, clock)
-        file.open()
+        file.open(database, "full")
         yield PolicyEditor(file, tmp_path / FOLDER, clock, named=False)
 
 
