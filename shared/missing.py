@@ -67,12 +67,12 @@ def summaries_reason(reports: Sequence[EdgeReport]) -> str:
 
     >>> from shared.records import EdgeId
     >>> summaries_reason([EdgeReport(EdgeId("b"), "evidence", "refused", 9, 0, 0, SUMMARIES_ONLY)])
-    'b shares summaries only, no passages: `dgrag policy share full --edge b`, run at that site, lets them be read and quoted (with evidence: only read)'
+    'b shares summaries only, no passages: `dgrag policy share full --edge b`, run at that site, lets them be read and quoted'
     """
     shared = {SUMMARIES_ONLY: "summaries only, no passages", SOME_SUMMARIES_ONLY: "some documents as summaries only"}
     sentences = [
         f"{report.edge} shares {shared[report.reason]}: `dgrag policy share full --edge {report.edge}`, "
-        "run at that site, lets them be read and quoted (with evidence: only read)"
+        "run at that site, lets them be read and quoted"
         for report in reports
         if report.reason in shared
     ]

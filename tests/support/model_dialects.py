@@ -15,9 +15,7 @@ QUESTION = "Who opened Merle Quarry?"
 DOCUMENT = "Ida Tarrow opened Merle Quarry in 1936. It has two pits and a small railway."
 THOUGHT = " ".join(["Okay, the user asks something, and the first passage may well tell it."] * 4)
 WORDS = re.compile(r"\s*\S+|\s+\Z")
-FIELDS = frozenset(
-    {"model", "messages", "max_tokens", "temperature", "n", "stop", "seed", "stream", "logprobs", "top_logprobs", "response_format"}
-)
+FIELDS = frozenset({"model", "messages", "max_tokens", "temperature", "n", "stop", "seed", "stream", "logprobs", "top_logprobs", "response_format"})
 
 
 def said(body):
@@ -85,7 +83,7 @@ class Dialect:
 
     def refuses(self, body):
         """The status and body of a refusal; None: it takes the request."""
-        return
+        return None
 
     def text(self, body):
         """The whole text, thoughts and all."""
@@ -318,9 +316,7 @@ class OddReplies(Dialect):
         status, made = super().answers({**body, "n": body.get("n", 1) + 1})
         made["usage"] = {"prompt_tokens": -5, "completion_tokens": "many"}
         for one in made["choices"]:
-            one["message"]["content"] = (
-                one["message"]["content"].replace("Tarrow", "Tarrow\ud83d") if limit_of(body) > 99 else one["message"]["content"]
-            )
+            one["message"]["content"] = one["message"]["content"].replace("Tarrow", "Tarrow\ud83d") if limit_of(body) > 99 else one["message"]["content"]
             one["logprobs"] = ["odd"]
         return status, made
 

@@ -8,8 +8,6 @@ from edge_node.database.schema import Database
 from edge_node.documents.store import DocumentStore
 from edge_node.egress.policy_file import NAME, WITHDRAWN_AFTER_S, PolicyFile
 from edge_node.policy.rules import STANDARD, parse
-from edge_node.records import Offered
-from shared.records import DocumentId
 from tests.support.storing import SetClock
 
 GOOD = b'version = 1\nunlabelled = "evidence"\n'
@@ -109,7 +107,7 @@ def test_an_upgrade_leaves_a_policy_that_is_there_as_it_is_and_says_so_once(tmp_
 
 def test_a_store_with_documents_that_is_older_than_policies_lets_leave_what_it_let_before_and_says_so(tmp_path, clock, caplog):
     with contextlib.closing(Database(tmp_path / "edge.db")) as database:
-        DocumentStore(database, clock).accept(Offered(DocumentId("d1"), "a.md", b"Pumps.", "a.md"))
+        DocumentStore(database, clock).accept("a.md", b"Pumps.")
         file = PolicyFile(tmp_path / NAME, clock)
         file.open(database, "summary")
         assert file.current().unlabelled == "full"
