@@ -3,27 +3,18 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Mapping, Sequence
-from typing import get_args
+from collections.abc import Iterator, Sequence
 
-import click
 import typer
 from rich.text import Text
 
 from deploy.cli.board import err
 from deploy.cli.sending import EdgeStatus
-from edge_node.policy.words import MEANING, QUESTIONS
+from edge_node.policy.words import FIRST_QUESTIONS, MEANING, QUESTIONS
 from edge_node.records import Share
 from shared.text.plain import plain
 
 DEFAULT: Share = "summary"
-ANSWERS_ELSEWHERE = "read and quoted where other sites ask"
-PROMPT: Mapping[Share, str] = {
-    "full": f"facts in summaries, and passages, which are {ANSWERS_ELSEWHERE}; questions that it cannot answer leave",
-    "evidence": "the same, but passages are read by the cloud's model alone and quoted nowhere",
-    "summary": "facts in summaries, names among them, and no passage; a question leaves once who asks has said yes",
-    "never": "nothing; a question leaves once who asks has said yes",
-}
 
 
 def share_of_new(sites: Sequence[str], *, quiet: bool) -> Share:
@@ -33,11 +24,21 @@ def share_of_new(sites: Sequence[str], *, quiet: bool) -> Share:
         line = f"nobody was asked what may leave {names}: summaries only; --share full|evidence|summary|never says it at the first start"
         err().print(line, style="yellow", markup=False, soft_wrap=True)
         return DEFAULT
-    err().print(f"What may leave {names}? It is said of documents without a label, and can be changed at any time.", markup=False)
-    for word, meaning in PROMPT.items():
-        err().print(Text.assemble(f"  {word:<9}", (meaning, "dim")), soft_wrap=True)
-    chosen: Share = typer.prompt("share", default=DEFAULT, type=click.Choice(get_args(Share)[::-1]), err=True)
+    question = f"What may leave {names}? This is about documents without a label, and can be changed at any time."
+    err().print(question, markup=False, soft_wrap=True)
+    for word, meaning in reversed(MEANING.items()):
+        line = f"{meaning}; questions that a site cannot answer: {QUESTIONS[FIRST_QUESTIONS[word]]}"
+        err().print(Text.assemble(f"  {word:<9}", (line, "dim")), soft_wrap=True)
+    err().print("Summaries hold facts and names out of the documents.", style="dim")
+    chosen: Share = typer.prompt("share", default=DEFAULT, value_proc=_word, err=True)
     return chosen
+
+
+def _word(typed: str) -> str:
+    """Raises BadParameter for another word than the four, upon which it is asked again."""
+    if typed.strip() not in MEANING:
+        raise typer.BadParameter(f"{typed!r} is none of {', '.join(MEANING)}")
+    return typed.strip()
 
 
 def share_lines(statuses: Sequence[EdgeStatus], asked: Share | None) -> Iterator[str]:

@@ -17,6 +17,7 @@ from edge_node.extraction.packs.table import typed_by
 from edge_node.extraction.syntax import CONCEPT, TYPES
 from edge_node.policy.patterns import bounded, line_of, told
 from edge_node.policy.persons import RULE
+from edge_node.policy.words import FIRST_QUESTIONS
 from edge_node.records import Share
 from shared.errors import DgragError, InputError
 from shared.text.language import READ
@@ -339,7 +340,7 @@ def first_policy(share: Share) -> str:
     >>> read.unlabelled, read.questions
     ('summary', 'ask')
     """
-    questions: EscalationMode = "yes" if level(share) >= Level.EVIDENCE else "ask"
+    questions = FIRST_QUESTIONS[share]
     return STANDARD.replace('"full"        #', f"{_quoted(share):<14}#", 1).replace('"yes"          #', f"{_quoted(questions):<15}#", 1)
 
 

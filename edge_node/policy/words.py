@@ -30,6 +30,9 @@ RULES: dict[str, str] = {
 QUESTIONS: dict[EscalationMode, str] = {
     "yes": "they may leave", "ask": "they leave once who asks has said yes", "no": "they stay here",
 }  # fmt: skip
+FIRST_QUESTIONS: dict[Share, EscalationMode] = {  # of a new site: where no passage leaves, a question waits for a yes
+    "never": "ask", "summary": "ask", "evidence": "yes", "full": "yes",
+}  # fmt: skip
 IDENTIFIERS: dict[Identifier, str] = {
     "email": "e-mail addresses",
     "phone": "telephone numbers",

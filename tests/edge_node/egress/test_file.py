@@ -107,7 +107,7 @@ def test_an_upgrade_leaves_a_policy_that_is_there_as_it_is_and_says_so_once(tmp_
 
 def test_a_store_with_documents_that_is_older_than_policies_lets_leave_what_it_let_before_and_says_so(tmp_path, clock, caplog):
     with contextlib.closing(Database(tmp_path / "edge.db")) as database:
-        DocumentStore(database, clock).accept("a.md", b"Pumps.")
+        DocumentStore(database, clock).accept("a.md", b"Pumps.", reader="a.md")
         file = PolicyFile(tmp_path / NAME, clock)
         file.open(database, "summary")
         assert file.current().unlabelled == "full"
