@@ -41,21 +41,21 @@ def _word(typed: str) -> str:
     return typed.strip()
 
 
-def share_lines(statuses: Sequence[EdgeStatus], asked: Share | None) -> Iterator[str]:
+def share_lines(statuses: Sequence[EdgeStatus], asked: Share | None, *, in_containers: bool) -> Iterator[str]:
     """What each site shares, by the policy that is in force there; ``asked``: the word of the command, which an older policy outweighs.
 
     >>> policy = {"unlabelled": "summary", "questions": "ask"}
-    >>> for line in share_lines([EdgeStatus("ward", policy=policy)], "full"): print(line)
+    >>> for line in share_lines([EdgeStatus("ward", policy=policy)], "full", in_containers=False): print(line)
     ward shares summary: facts in summaries, no passages; its questions: they leave once who asks has said yes
-      it had a policy already, so --share full changes nothing: `dgrag policy share full --edge ward` does
+      it had a policy already, and --share full is for new sites; to change it: `dgrag policy share full --edge ward`, or Sharing at its console
     """
     for status in statuses:
         if (share := status.policy.get("unlabelled")) not in MEANING:
             continue  # of a release that does not tell
         questions = QUESTIONS[status.policy["questions"]]
         yield plain(f"{status.edge} shares {share}: {MEANING[share]}; its questions: {questions}")
-        if asked not in (None, share):
-            command = f"`dgrag policy share {asked} --edge {status.edge}`"
-            yield f"  it had a policy already, so --share {asked} changes nothing: {command} does"
-        elif asked is None:
-            yield f"  to change it: `dgrag policy share WORD --edge {status.edge}`, or Sharing at its console"
+        if asked == share:
+            continue
+        why = f"it had a policy already, and --share {asked} is for new sites; " if asked else ""
+        command = "" if in_containers else f"`dgrag policy share {asked or 'WORD'} --edge {status.edge}`, or "
+        yield f"  {why}to change it: {command}Sharing at its console"

@@ -265,7 +265,7 @@ def _report(
         out().print(CONSOLES, markup=False)
         if any(row[2] == "not ready yet" for row in rows):
             out().print("a model server may have to fetch its weights first; `dgrag status` tells when it is ready", markup=False)
-    for line in share_lines(list(statuses.values()), share):
+    for line in share_lines(list(statuses.values()), share, in_containers=state.runtime == "docker"):
         err().print(line, markup=False, soft_wrap=True)
     for line in (line for status in statuses.values() for line in render.kept_back(status)):
         err().print(line, style="yellow", markup=False)
