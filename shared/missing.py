@@ -67,13 +67,14 @@ def summaries_reason(reports: Sequence[EdgeReport]) -> str:
 
     >>> from shared.records import EdgeId
     >>> summaries_reason([EdgeReport(EdgeId("b"), "evidence", "refused", 9, 0, 0, SUMMARIES_ONLY)])
-    'b shares summaries only, no passages: `dgrag policy share full --edge b`, run at that site, lets them be read and quoted'
+    'no passages, only summaries, are shared by b: there, `dgrag policy share full --edge b` changes it'
     """
-    shared = {SUMMARIES_ONLY: "summaries only, no passages", SOME_SUMMARIES_ONLY: "some documents as summaries only"}
-    sentences = [
-        f"{report.edge} shares {shared[report.reason]}: `dgrag policy share full --edge {report.edge}`, "
-        "run at that site, lets them be read and quoted"
-        for report in reports
-        if report.reason in shared
-    ]
-    return ", and ".join(sentences)
+    whole = [report.edge for report in reports if report.reason == SUMMARIES_ONLY]
+    partly = [f"{report.edge} (of some documents)" for report in reports if report.reason == SOME_SUMMARIES_ONLY]
+    sites = [report.edge for report in reports if report.reason in (SUMMARIES_ONLY, SOME_SUMMARIES_ONLY)]
+    if not sites:
+        return ""
+    name = sites[0] if len(sites) == 1 else "NAME"
+    return (
+        f"no passages, only summaries, are shared by {', '.join(whole + partly)}: there, `dgrag policy share full --edge {name}` changes it"
+    )

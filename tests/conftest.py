@@ -20,10 +20,13 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 
-# Most tests are of sites that share all their documents; those of the first policy take this away.
-os.environ.setdefault("DGRAG_EDGE_SHARE", "full")
-
 LOOPS = {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
+
+
+@pytest.hookimpl(tryfirst=True)  # before any fixture, of whichever scope
+def pytest_runtest_setup() -> None:
+    """Most tests are of sites that share all their documents; those of the first policy take this away."""
+    os.environ["DGRAG_EDGE_SHARE"] = "full"
 
 
 def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:

@@ -10,7 +10,7 @@ from rich.text import Text
 
 from deploy.cli.board import err
 from deploy.cli.sending import EdgeStatus
-from edge_node.policy.words import FIRST_QUESTIONS, MEANING, QUESTIONS
+from edge_node.policy.shares import FIRST_QUESTIONS, MEANING, QUESTIONS
 from edge_node.records import Share
 from shared.text.plain import plain
 

@@ -22,7 +22,7 @@ from edge_node.egress.policy_file import NAME, PolicyFile
 from edge_node.node import EdgeNode
 from edge_node.policy.choices import shared, written
 from edge_node.policy.rules import EscalationMode, doubts, first_policy, parse
-from edge_node.policy.words import MEANING, QUESTIONS
+from edge_node.policy.shares import MEANING, QUESTIONS
 from edge_node.records import Share
 from edge_node.settings import EdgeSettings
 from edge_node.trial import shown_evidence, trial, trial_sync

@@ -37,6 +37,14 @@ CONSOLES = "console: open a site's address, or the cloud's, in a browser"
 WEAK = ("small", "smoke")  # models that miss expectations though all works
 EXTRACTION_WORDS = {"nlp": 0.0, "model": 1.0}
 
+FirstShare = Annotated[
+    Share | None,
+    typer.Option(
+        envvar="DGRAG_EDGE_SHARE",
+        help="What may leave of documents without a label, at edges that are new. Without it you are asked; without a terminal: summary.",
+    ),
+]
+
 
 def up(
     edges: Annotated[
@@ -52,14 +60,7 @@ def up(
         str | None, typer.Option(help="nlp (the default), model, or the share of passages that the model reads, 0 to 1.")
     ] = None,
     summaries: Annotated[str | None, typer.Option(help="extractive (the default) or model.")] = None,
-    share: Annotated[
-        Share | None,
-        typer.Option(
-            envvar="DGRAG_EDGE_SHARE",
-            help="What may leave of documents without a label, at edges that are new. "
-            "Without it you are asked; without a terminal it is summary.",
-        ),
-    ] = None,
+    share: FirstShare = None,
     cloud_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for the cloud.")] = CLOUD_PORT,
     edge_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for edges that are new.")] = EDGE_PORT,
     runtime: Annotated[str, typer.Option(help="process; netns: with links between (Linux, root); docker: containers.")] = "process",
@@ -73,9 +74,7 @@ def up(
     files = [files_in([path]) for path in paths]
     chosen = ByDocker(directory, _tell) if runtime == "docker" else ByProcess(directory, detached=detach)
     ids = _ids(chosen, edges, [name.strip() for name in names.split(",") if name.strip()], [path.resolve().stem for path in paths])
-    options = EdgeOptions(
-        None if extraction is None else extraction_share(extraction), None if summaries is None else _summaries(summaries)
-    )
+    options = _options(extraction, summaries)
     places = _places(directory, runtime, link)
     if clouds > 1 and runtime != "process":
         raise ClusterError(f"--clouds {clouds} is for --runtime process", next_step="with containers: docker compose --profile scale up")
@@ -84,8 +83,7 @@ def up(
         plan = replace(plan, options=replace(options, share=share or _share(running, ids, quiet=as_json)))
         statuses, failed = bring_up(running, plan, dict(zip(ids, files, strict=False)), http)
         _report(running, statuses, failed, share, as_json=as_json)
-        if resting := [name for name in chosen.known_edges() if name not in ids]:
-            _tell(f"down: {', '.join(resting)}; `dgrag up` without --data and --names starts all")
+        _tell_resting([name for name in chosen.known_edges() if name not in ids])
         if not detach:
             stay(running)
 
@@ -95,6 +93,17 @@ def _share(runtime: Runtime, ids: Sequence[str], *, quiet: bool) -> Share | None
     known = runtime.known_edges()
     new = [name for name in ids if name not in known]
     return share_of_new(new, quiet=quiet) if new else None
+
+
+def _options(extraction: str | None, summaries: str | None) -> EdgeOptions:
+    """What was chosen for all edges. Raises ClusterError."""
+    share = None if extraction is None else extraction_share(extraction)
+    return EdgeOptions(share, None if summaries is None else _summaries(summaries))
+
+
+def _tell_resting(names: Sequence[str]) -> None:
+    if names:
+        _tell(f"down: {', '.join(names)}; `dgrag up` without --data and --names starts all")
 
 
 def _tell(news: str) -> None:

@@ -17,7 +17,7 @@ from edge_node.extraction.packs.table import typed_by
 from edge_node.extraction.syntax import CONCEPT, TYPES
 from edge_node.policy.patterns import bounded, line_of, told
 from edge_node.policy.persons import RULE
-from edge_node.policy.words import FIRST_QUESTIONS
+from edge_node.policy.shares import FIRST_QUESTIONS
 from edge_node.records import Share
 from shared.errors import DgragError, InputError
 from shared.text.language import READ

@@ -3,21 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
-from edge_node.records import Share
+from edge_node.policy.rules import Daily, Identifier, MemoryRules, Policy, Redact
 from shared.plural import counted
-
-if TYPE_CHECKING:
-    from edge_node.policy.rules import Daily, EscalationMode, Identifier, MemoryRules, Policy, Redact
-
-MEANING: dict[Share, str] = {
-    "never": "nothing leaves",
-    "summary": "facts in summaries, no passages",
-    "evidence": "summaries; passages are read by the cloud, not quoted",
-    "full": "summaries; passages are read and quoted",
-}
-
 
 RULES: dict[str, str] = {
     "unlabelled": "documents without a label",
@@ -27,12 +15,6 @@ RULES: dict[str, str] = {
     "fault": "the policy cannot be read",
     "masked": "masks, behind which they are not near to the question",
 }
-QUESTIONS: dict[EscalationMode, str] = {
-    "yes": "they may leave", "ask": "they leave once who asks has said yes", "no": "they stay here",
-}  # fmt: skip
-FIRST_QUESTIONS: dict[Share, EscalationMode] = {  # of a new site: where no passage leaves, a question waits for a yes
-    "never": "ask", "summary": "ask", "evidence": "yes", "full": "yes",
-}  # fmt: skip
 IDENTIFIERS: dict[Identifier, str] = {
     "email": "e-mail addresses",
     "phone": "telephone numbers",
@@ -55,7 +37,6 @@ def told_rule(rule: str) -> str:
 def general(read: Policy) -> Iterator[tuple[str, str]]:
     """What holds for all that leaves, by subject.
 
-    >>> from edge_node.policy.rules import Policy
     >>> dict(general(Policy(version=1)))["passages"]
     'at most 2,000 characters'
     """

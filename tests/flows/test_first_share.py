@@ -11,7 +11,7 @@ from tests.support.live_edge import left
 from tests.support.waiting import until
 
 QUESTION = "Which lot of the battery pack caused the failure of infusion pumps?"
-COMMAND = "`dgrag policy share full --edge plant`, run at that site"
+COMMAND = "`dgrag policy share full --edge plant` changes it"
 SITES = {"ward": (WARD, REFUSAL), "plant": (PLANT, REFUSAL)}
 ANSWER = "Lot L-7713 of the battery pack caused the failure [1]."
 TOKEN = re.compile(r'data-token="([^"]+)"')
@@ -30,7 +30,8 @@ async def test_without_a_word_about_it_a_new_site_shares_summaries_and_its_quest
         assert "question" not in left(edges["ward"])
         answer = await asked(edges["ward"])
         assert not answer["answered"]
-        assert f"plant shares summaries only, no passages: {COMMAND}" in answer["reason"]
+        both = "no passages, only summaries, are shared by plant, ward: there, `dgrag policy share full --edge NAME` changes it"
+        assert answer["reason"].endswith(both)
         assert {"evidence"}.isdisjoint(left(edges["ward"]) | left(edges["plant"]))
 
 
@@ -65,7 +66,7 @@ async def test_a_site_that_shares_some_documents_as_summaries_says_so_only_where
         if plant["evidence"]:
             pytest.fail("the canteen's passage is near enough to the question: the test needs another text")
         assert plant["status"] == "answered"
-        assert f"plant shares some documents as summaries only: {COMMAND}" in answer["reason"]
+        assert f"no passages, only summaries, are shared by plant (of some documents): there, {COMMAND}" in answer["reason"]
         served = await edges["ward"].ask("On which days does the canteen of Brackwell serve soup?", mode="cloud")
         assert "as summaries only" not in served["reason"]
 

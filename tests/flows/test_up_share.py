@@ -78,7 +78,10 @@ def test_without_a_word_summaries_leave_and_no_passage_does_and_a_failed_questio
     assert waits["would_ask"] == QUESTION
     assert "question" not in kinds(up.state)
     answer = json.loads(asked(up.state).stdout)
-    assert "plant shares summaries only, no passages: `dgrag policy share full --edge plant`" in answer["reason"]
+    assert (
+        "no passages, only summaries, are shared by plant, ward: there, `dgrag policy share full --edge NAME` changes it"
+        in answer["reason"]
+    )
     left = kinds(up.state)
     assert {"summaries", "question", "refusal"} <= left
     assert "evidence" not in left

@@ -28,7 +28,7 @@ from edge_node.api.steps import doing_step
 from edge_node.api.streaming import Begun, hearing
 from edge_node.node import EdgeNode
 from edge_node.policy.rules import EscalationMode
-from edge_node.policy.words import MEANING, QUESTIONS
+from edge_node.policy.shares import MEANING, QUESTIONS
 from edge_node.records import Filters
 from shared.client.hearing import Completed, Void
 from shared.http.console.pages import Pages, pages_of

@@ -18,7 +18,8 @@ from edge_node.egress.policy_file import MAX_BYTES
 from edge_node.node import EdgeNode
 from edge_node.policy.choices import Choices, written
 from edge_node.policy.rules import EscalationMode, Identifier, Policy, doubts
-from edge_node.policy.words import IDENTIFIERS, MEANING, QUESTIONS, general, told_rule
+from edge_node.policy.shares import MEANING, QUESTIONS
+from edge_node.policy.words import IDENTIFIERS, general, told_rule
 from edge_node.records import Share
 from edge_node.trial import shown_evidence
 from shared.errors import Conflict, InputError
