@@ -20,21 +20,15 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 
-LOOPS = {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
-
-
 @pytest.hookimpl(tryfirst=True)  # before any fixture, of whichever scope
 def pytest_runtest_setup() -> None:
     """Most tests are of sites that share all their documents; those of the first policy take this away."""
     os.environ["DGRAG_EDGE_SHARE"] = "full"
 
 
-def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Tests run on the loop that our services run on, uvloop; on others where ``pytest.mark.asyncio(loop_factories=[…])`` names them."""
-    marker = item.get_closest_marker("asyncio")
-    if marker is not None and "loop_factories" in marker.kwargs:
-        return LOOPS
-    return {"uvloop": LOOPS["uvloop"]}
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Async tests run on the loop that our services run on; asyncio's reads and closes in another order."""
+    return {"uvloop": uvloop.new_event_loop}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
