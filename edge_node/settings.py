@@ -11,6 +11,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Secre
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from edge_node.records import Kind, Label
+from edge_node.records import Share as PolicyShare
 from shared.records import Level
 from shared.settings import Count, FrontSettings, Port, Section, TelemetrySettings
 from shared.wire import EDGE_ID_PATTERN, EVIDENCE_MIN_SCORE, HEARTBEAT_S, MOST_WHOLE
@@ -172,6 +173,7 @@ class CloudLineSettings(Section):
 class EgressSettings(Section):
     """What may leave: docs/security.md."""
 
+    share: PolicyShare = "summary"  # of documents without a label, by the policy that a new site begins with; an existing one stays
     policy_file: Path | None = None  # None: policy.toml in state_dir
     evidence_threshold: Cosine = EVIDENCE_MIN_SCORE  # of another site's question with a sentence, as it would leave; below, it stays here
     reader_threshold: Cosine = 0.0  # the same of whole passages, which a reader asks for: a second hop is far from the question

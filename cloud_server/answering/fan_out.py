@@ -15,7 +15,20 @@ from pydantic import BaseModel
 from cloud_server.answering.mailbox import Mailbox, already_answered
 from shared.errors import Conflict, NotFound, StoreError
 from shared.ports import Clock
-from shared.records import BROKEN, BUSY, OUT_OF_TIME, ChunkId, DocumentId, EdgeId, EdgeReport, EdgeStatus, Evidence, Level, TraceStep
+from shared.records import (
+    BROKEN,
+    BUSY,
+    OUT_OF_TIME,
+    SOME_SUMMARIES_ONLY,
+    ChunkId,
+    DocumentId,
+    EdgeId,
+    EdgeReport,
+    EdgeStatus,
+    Evidence,
+    Level,
+    TraceStep,
+)
 from shared.telemetry import correlation
 from shared.text.fence import one_line
 from shared.text.inert import inert
@@ -277,6 +290,8 @@ def _outcome(asked: _Asked, why_late: str, *, started: float, ended: float) -> t
     if isinstance(arrived, str):
         return EdgeReport(asked.edge, task, "failed", _ms(ended - started), 0, 0, arrived), ()
     ms, reply = _ms(arrived.at - started), arrived.reply
+    if reply.refused == SOME_SUMMARIES_ONLY:  # it has looked, and found nothing among the others
+        return EdgeReport(asked.edge, task, "answered", ms, arrived.bytes, 0, reply.refused), ()
     if reply.refused:
         status = UNABLE.get(reply.refused, "refused")
         return EdgeReport(asked.edge, task, status, ms, arrived.bytes, 0, _said(reply.refused, MAX_REASON_CHARS)), ()

@@ -11,7 +11,8 @@ from rich.text import Text
 from deploy.cli.render import heading, table
 from edge_node.egress.dry_run import HintBudget, Shown
 from edge_node.policy.rules import Policy
-from edge_node.policy.words import MEANING, general, listed, remembered, told_rule
+from edge_node.policy.shares import MEANING
+from edge_node.policy.words import general, listed, remembered, told_rule
 from shared.plural import counted
 from shared.text.marks import MARK_BYTES
 from shared.text.plain import plain

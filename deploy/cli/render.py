@@ -44,6 +44,8 @@ def answer(reply: Answer) -> RenderableType:
     parts += [heading("How"), route(reply)]
     if reply.memory and not reply.memory.why_not:
         parts.append(remembered(reply.memory))
+    if reply.own_passages:
+        parts.append(Text(f"{counted(reply.own_passages, 'passage')} of this site went with the question"))
     if reply.coverage:
         parts.append(Text(plain(reply.coverage)))
     if reply.would_ask:

@@ -28,6 +28,7 @@ from edge_node.records import Filters
 from shared.client.hearing import Completed, Void
 from shared.errors import BlankQuestion, InputError
 from shared.http.middleware import while_connected
+from shared.missing import summaries_reason
 from shared.records import Answer, Citation, TraceStep, located
 from shared.telemetry.trace import Trace
 from shared.text.fence import one_line
@@ -122,11 +123,15 @@ def _text(message: ChatMessage) -> str:
 
 
 def below(answer: Answer, citations: Sequence[Citation]) -> str:
-    """What stands below the text of an answer: which sites it tells of, if it is a global one; what waits for a yes; and its sources."""
+    """What stands below the text of an answer: which sites it tells of, if it is a global one; what waits for a yes; and its sources.
+
+    Of no answer: the sites that share summaries only, where it needs their passages.
+    """
+    summaries = "" if answer.answered else inert(summaries_reason(answer.edges))
     waits = (
         f"Not asked elsewhere yet. To ask other sites too, send it in full: {one_line(inert(answer.would_ask))}" if answer.would_ask else ""
     )
-    return "".join(f"\n\n{part}" for part in (answer.coverage, waits, listed(citations)) if part)
+    return "".join(f"\n\n{part}" for part in (answer.coverage, summaries, waits, listed(citations)) if part)
 
 
 def marked(text: str, citations: Sequence[Citation], *, start: int = 0) -> list[dict[str, Any]]:

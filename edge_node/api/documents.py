@@ -19,8 +19,7 @@ from edge_node.database.replies import usage
 from edge_node.documents.estimate import Estimate
 from edge_node.documents.store import MOST_CHARS, Accepted
 from edge_node.node import EdgeNode
-from edge_node.policy.rules import Share
-from edge_node.records import DocumentText, Label, Offered, document_id
+from edge_node.records import DocumentText, Label, Offered, Share, document_id
 from shared.errors import InputError, NotFound
 from shared.http.middleware import while_connected
 from shared.records import DocumentId

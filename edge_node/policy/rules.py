@@ -17,11 +17,12 @@ from edge_node.extraction.packs.table import typed_by
 from edge_node.extraction.syntax import CONCEPT, TYPES
 from edge_node.policy.patterns import bounded, line_of, told
 from edge_node.policy.persons import RULE
+from edge_node.policy.shares import FIRST_QUESTIONS
+from edge_node.records import Share
 from shared.errors import DgragError, InputError
 from shared.text.language import READ
 from shared.wire import MAX_EVIDENCE_CHARS, MAX_MEMORIES
 
-Share = Literal["never", "summary", "evidence", "full"]
 Identifier = Literal["email", "phone", "iban", "card", "ssn", "record"]
 EscalationMode = Literal["yes", "no", "ask"]
 NameKind = Literal["person", "organization", "place", "group"]
@@ -260,6 +261,8 @@ def doubts(policy: Policy) -> tuple[str, ...]:
     if strangers := sorted(set(policy.redact.types) - known):
         told, named = ", ".join(strangers), ", ".join(sorted(known))
         found.append(f"the name detector knows no type {told}; it masks only what a model has called so. Known: {named}")
+    if "unlabelled" not in policy.model_fields_set:
+        found.append(f"it does not say `unlabelled`, so documents without a label are shared as {policy.unlabelled}")
     if policy.daily_all.lifted:
         found.append("[daily_all] has no limit: a cloud that makes up a name for each question can copy this site")
     return tuple(found)
@@ -327,4 +330,19 @@ bytes = 100000000
 share = 0
 """
 
-CLOSED = STANDARD.replace('"full"        #', '"never"       #', 1).replace('"yes"          #', '"ask"          #', 1)
+
+def first_policy(share: Share) -> str:
+    """The policy of a new site that shares documents without a label so: the standard text, with that word in it.
+
+    Where passages may leave, questions may; else they wait for the yes of who asks.
+
+    >>> read = parse(first_policy("summary"))
+    >>> read.unlabelled, read.questions
+    ('summary', 'ask')
+    """
+    questions = FIRST_QUESTIONS[share]
+    return STANDARD.replace('"full"        #', f"{_quoted(share):<14}#", 1).replace('"yes"          #', f"{_quoted(questions):<15}#", 1)
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"'
