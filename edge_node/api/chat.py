@@ -32,7 +32,6 @@ from shared.records import Answer, Citation, TraceStep, located
 from shared.telemetry.trace import Trace
 from shared.text.fence import one_line
 from shared.text.inert import inert
-from shared.text.surrogates import well_formed
 from shared.wire import BLANK, MAX_QUESTION_CHARS, is_blank
 
 log = logging.getLogger("dgrag.edge.chat")
@@ -116,9 +115,8 @@ def _checked_text(message: ChatMessage) -> str:
 
 
 def _text(message: ChatMessage) -> str:
-    """All of its text, with U+FFFD for half of a surrogate pair: some chat programs cut an emoji in two."""
     parts = message.content if isinstance(message.content, list) else [ContentPart(type="text", text=message.content or "")]
-    return well_formed("".join(part.text for part in parts))
+    return "".join(part.text for part in parts)
 
 
 def below(answer: Answer, citations: Sequence[Citation]) -> str:

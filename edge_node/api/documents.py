@@ -22,6 +22,7 @@ from edge_node.node import EdgeNode
 from edge_node.policy.rules import Share
 from edge_node.records import DocumentText, Label, Offered, document_id
 from shared.errors import InputError, NotFound
+from shared.http.access import is_form
 from shared.http.middleware import while_connected
 from shared.records import DocumentId
 from shared.wire import MAX_NAME_CHARS
@@ -206,11 +207,6 @@ async def receipt_of(node: EdgeNode, taken: Accepted) -> Receipt:
     """What a client learns of an accepted document."""
     share, unnamed = await asyncio.to_thread(node.sharing.of_labels, taken.labels)
     return Receipt(taken.document_id, taken.job_id, taken.duplicate, taken.ended_jobs, taken.labels, share, unnamed)
-
-
-def is_form(request: Request) -> bool:
-    """A document comes as a file in a form, or as JSON."""
-    return request.headers.get("content-type", "").startswith("multipart/form-data")
 
 
 async def from_form(request: Request) -> Offered:

@@ -5,17 +5,33 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fastapi import APIRouter, FastAPI, Request, Response
 
-from edge_node.api.access import GuardedRoute
+from edge_node.api.forms import said, telling
 from shared.errors import Conflict, InputError, NotInstalled
+from shared.http.problems import Told
 
 if TYPE_CHECKING:
     from edge_node.api.mcp.over_http import McpEndpoint
 
-router = APIRouter(route_class=GuardedRoute)
+PARSE_ERROR = -32700  # of JSON-RPC 2.0: the message cannot be read
+SERVER_ERROR = -32000
+UNREAD = (400, 413, 422)
+
+
+def error_body(told: Told) -> dict[str, Any]:
+    """An error as clients of JSON-RPC read it, without the id of a message that was not read.
+
+    >>> error_body(Told(422, "bad_input", "a text is no text", "", {}))["error"]["code"]
+    -32700
+    """
+    code = PARSE_ERROR if told.status in UNREAD else SERVER_ERROR
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": said(told), "data": {"code": told.code}}}
+
+
+router = APIRouter(route_class=telling(error_body))
 MESSAGE = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}
 
 
