@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 from edge_node.answering.answerer import Answerer, Ask
+from edge_node.answering.chat_titles import written_title
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
 from edge_node.answering.follow_up import standalone, stands_alone
@@ -121,6 +122,7 @@ class EdgeNode:
     _told: str = ""  # what of it the summaries obeyed at the last look; empty: not all of it
     _estimator: Estimator = field(init=False)
     _embedding: asyncio.Lock = field(default_factory=asyncio.Lock)  # two large batches at once would hold up the questions
+    _titling: asyncio.Lock = field(default_factory=asyncio.Lock)
     _moving: bool = False  # the index that answers may not write: another embedding model takes over
     _next: Searching | None = None  # with that model
 
@@ -358,6 +360,13 @@ class EdgeNode:
         """For an answer whose head goes out before its turn comes: raises Overloaded, which is counted, when ``ask`` would."""
         with self.meter.counting_failures():
             self.admissions.of(ask).check()
+
+    async def title(self, topic: str) -> str:
+        """A title for a conversation that began so, by the model; "" where it fails, or writes one already: nobody waits for that."""
+        if self._titling.locked():
+            return ""
+        async with self._titling:
+            return await written_title(self.models.generator, topic)
 
     async def embed(self, texts: Sequence[str]) -> FloatArray:
         """Unit vectors (n, d) of texts, by the model that this edge searches with. Raises ModelTimeout, ModelReplyError."""

@@ -71,11 +71,7 @@ async def test_whole_characters_and_their_spelling_are_asked(text, tmp_path):
 
 
 async def test_a_file_is_bytes_and_may_hold_anything(tmp_path):
-    form = (
-        b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\nThe text says "\\ud83d".\r\n--x--\r\n'
-    )
+    form = b'--x\r\nContent-Disposition: form-data; name="file"; filename="a.md"\r\n\r\nThe text says "\\ud83d".\r\n--x--\r\n'
     async with SERVICES["edge"](tmp_path) as service:
-        reply = await service.call(
-            "POST", "/v1/documents", content=form, headers={"content-type": "multipart/form-data; boundary=x"}
-        )
+        reply = await service.call("POST", "/v1/documents", content=form, headers={"content-type": "multipart/form-data; boundary=x"})
         assert reply.status == 202

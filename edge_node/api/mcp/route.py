@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
+from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from fastapi import APIRouter, FastAPI, Request, Response
@@ -16,22 +17,21 @@ from shared.http.problems import Told
 if TYPE_CHECKING:
     from edge_node.api.mcp.over_http import McpEndpoint
 
-PARSE_ERROR = -32700  # of JSON-RPC 2.0: the message cannot be read
-SERVER_ERROR = -32000
-UNREAD = (400, 413, 422)
+PARSE_ERROR = -32700  # of JSON-RPC 2.0
 
 
-def error_body(told: Told) -> dict[str, Any]:
-    """An error as clients of JSON-RPC read it, without the id of a message that was not read.
+def unread(told: Told) -> dict[str, Any] | None:
+    """A message that cannot be read, as JSON-RPC answers it; None: another error, of HTTP's.
 
-    >>> error_body(Told(422, "bad_input", "a text is no text", "", {}))["error"]["code"]
-    -32700
+    >>> unread(Told(422, "bad_input", "a text is no text", "", {}))["error"]["code"], unread(Told(403, "forbidden", "", "", {}))
+    (-32700, None)
     """
-    code = PARSE_ERROR if told.status in UNREAD else SERVER_ERROR
-    return {"jsonrpc": "2.0", "id": None, "error": {"code": code, "message": said(told), "data": {"code": told.code}}}
+    if told.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+        return None
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": PARSE_ERROR, "message": said(told), "data": {"code": told.code}}}
 
 
-router = APIRouter(route_class=telling(error_body))
+router = APIRouter(route_class=telling(unread))
 MESSAGE = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}
 
 
