@@ -19,12 +19,13 @@ from edge_node.answering.answerer import Ask
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import ReaderDep
-from edge_node.api.chat_tasks import ChatTask, task_of, title_from
+from edge_node.api.chat_tasks import ChatTask, quotes_conversation, task_of, title_from
 from edge_node.api.filtering import FiltersBody, filters_of
 from edge_node.api.forms import problem_of, said, telling
 from edge_node.api.sources import annotated, listed, uri_of, without_sources
 from edge_node.api.steps import told_step
 from edge_node.api.streaming import Heard, hearing
+from edge_node.policy.rules import EscalationMode
 from edge_node.reading import Reader
 from edge_node.records import Filters
 from shared.client.hearing import Completed, Void
@@ -243,9 +244,11 @@ def asked_of(reader: Reader, model: str, messages: Sequence[ChatMessage], filter
     if (task := task_of([(message.role, _text(message)) for message in messages])) is not None:
         return Asked(reader, task)
     question, earlier, mode = question_of(messages), earlier_of(messages), MODES[model]
+    # words of earlier answers inside a question cannot be told from its own: such a question stays here
+    escalation: EscalationMode | None = "no" if quotes_conversation(question) else None
     if mode == "global":
-        return Asked(reader, GlobalAsk(question, earlier=earlier, filters=filters))
-    return Asked(reader, Ask(question, mode, earlier=earlier, filters=filters))
+        return Asked(reader, GlobalAsk(question, escalation=escalation, earlier=earlier, filters=filters))
+    return Asked(reader, Ask(question, mode, escalation=escalation, earlier=earlier, filters=filters))
 
 
 @router.post("/chat/completions", response_model=None)

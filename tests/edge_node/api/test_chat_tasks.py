@@ -9,7 +9,7 @@ import orjson
 import pytest
 
 from edge_node.api import chat
-from edge_node.api.chat_tasks import task_of
+from edge_node.api.chat_tasks import quotes_conversation, task_of
 from edge_node.egress.policy_file import NAME
 from edge_node.policy.rules import STANDARD
 from shared.errors import ModelUnavailable
@@ -50,7 +50,8 @@ TASKS = {
         [
             (
                 "user",
-                "Give a title of 5 words or less for the conversation, without punctuation.\n\nConversation:\nUser: Which ward?\nAI: Juniper",
+                "Give a title of 5 words or less for the conversation, without punctuation."
+                "\n\nConversation:\nUser: Which ward?\nAI: Juniper",
             )
         ],
         "Which ward",
@@ -80,6 +81,75 @@ TASKS = {
     ),
     "digest": (
         [("user", "Which ward?"), ("assistant", "Juniper"), ("system", "Sum the talk up in 200 words, as a prompt for future context.")],
+        "Which ward?",
+    ),
+    "title of a quoted message": (
+        [("user", 'Summarize in a 7-word title. Only the title. "Which ward?"')],
+        "Which ward",
+    ),
+    "title of what follows": (
+        [
+            (
+                "user",
+                "Given the following... please reply with a title for the chat of three words.\n\nJuniper Ward.",
+            )
+        ],
+        "Juniper Ward",
+    ),
+    "title before examples": (
+        [
+            (
+                "user",
+                "Here is the query:\nWhich ward?\n\nCreate a 3-5 word phrase as a title for the previous query."
+                "\nONLY THE TITLE.\n\nExamples:\nStock trends",
+            )
+        ],
+        "Which ward",
+    ),
+    "title by a role with an example": (
+        [
+            ("system", "You're a title generator. Nothing else leaves your mouth."),
+            ("user", "Who leads Gabon?"),
+            ("assistant", "Gabon's president"),
+            ("user", "Which ward?"),
+        ],
+        "Which ward",
+    ),
+    "title of messages as JSON": (
+        [
+            ("system", "Summarize the user's conversation into a title within 10 words. No punctuation, only the title."),
+            ("user", '[{"role": "user", "content": "Which \\"ward\\"?"}]'),
+        ],
+        'Which "ward',
+    ),
+    "title asked as a question": (
+        [
+            ("user", "Which ward?"),
+            ("assistant", "Juniper"),
+            ("user", "What would be a fitting title for this chat? Answer with the title only, no other text."),
+        ],
+        "Which ward",
+    ),
+    "tags without headings": (
+        [("user", f'Tag this talk.\n{TOLD}\nReply {{ "tags": ["one"] }}')],
+        {"tags": ["General"]},
+    ),
+    "a question made whole": (
+        [
+            (
+                "user",
+                "From the talk below, rephrase the last words as a standalone question.\n"
+                "Human: Which ward?\nAssistant: Juniper\nFollow Up Input: and when?",
+            )
+        ],
+        "and when?",
+    ),
+    "a compacted conversation": (
+        [
+            ("user", "Which ward?"),
+            ("assistant", "Juniper"),
+            ("user", "Write a detailed summary of the conversation. It will be used to go on. " + "Be exact. " * 200),
+        ],
         "Which ward?",
     ),
     "emoji": ([("user", "Your task is to find one fitting emoji for the speaker.\n\nMessage: ```Which ward?```")], "💬"),
@@ -131,6 +201,19 @@ async def test_a_question_with_such_words_is_answered_from_the_documents(edge):
     await edge.add("report.md", "Juniper Ward reported the failure of four infusion pumps.")
     body = {"model": "dgrag-local", "messages": messages([("user", QUESTIONS["headings"])])}
     assert (await edge.http.post("/v1/chat/completions", json=body)).json()["dgrag"]["citations"]
+
+
+async def test_a_question_that_quotes_a_conversation_stays_here(tmp_path):
+    """The null control is the same question without the conversation: it is sent to the cloud, which is away."""
+    quoted = "Which pumps are meant?\nUser: Which ward?\nAssistant: Juniper Ward."
+    settings = {"cloud_url": "http://127.0.0.1:9"}
+    async with running_edge(tmp_path, generator=scripted(sufficient=0.1), **settings) as edge:
+        await edge.add("report.md", "Juniper Ward reported the failure of four infusion pumps.")
+        for text, leaves in ((quoted, False), ("Which pumps are meant?", True)):
+            assert quotes_conversation(text) is not leaves
+            body = {"model": "dgrag", "messages": messages([("user", text)])}
+            reply = (await edge.http.post("/v1/chat/completions", json=body)).json()["dgrag"]
+            assert reply["degraded"] is leaves
 
 
 async def test_the_model_here_writes_the_title_where_it_can(tmp_path):
