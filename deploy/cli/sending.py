@@ -23,6 +23,7 @@ from shared.client.errors import ServiceError, body
 from shared.errors import ReaderUnavailable
 from shared.limits import retry_after_s
 from shared.ports import SystemClock
+from shared.text.document_names import document_name
 
 UPLOAD_TIMEOUT = httpx2.Timeout(120.0, connect=5.0)
 POLL_S = 0.5
@@ -116,7 +117,7 @@ def _folder(path: Path) -> Folder:
 
 def _below(path: Path) -> Listing:
     if path.is_file():
-        return Listing((SourceFile(path.name, path),))
+        return Listing((SourceFile(document_name(path.name), path),))
     if not path.is_dir():
         raise ClusterError(f"there is no file or folder {path}", next_step="check the path")
     survey = _folder(path).survey()

@@ -12,9 +12,10 @@ from pathspec import GitIgnoreSpec
 
 from edge_node.documents.readers import SUFFIXES
 from edge_node.documents.readers.text import suffix
-from edge_node.folders.records import Entry, Problem, Survey
+from edge_node.folders.records import Entry, Problem, Survey, survey_of
 from shared.errors import InputError
 from shared.ports import Clock
+from shared.text.document_names import document_name, visible
 from shared.wire import MAX_NAME_CHARS
 
 FILE = ".dgragignore"  # at the top of a folder, or of a bucket's prefix; those below are not read
@@ -66,9 +67,8 @@ class Folder:
                 walk.into(below)
             except OSError as error:
                 walk.problems.append(Problem(walk.named(below), f"the folder cannot be read: {error.strerror}"))
-                walk.unseen.append(f"{walk.named(below)}/")
-        entries = sorted(walk.entries, key=lambda entry: entry.name)
-        return Survey(tuple(entries), tuple(walk.problems), tuple(walk.unseen), tuple(sorted(walk.left_out)))
+                walk.unseen.append(visible(f"{walk.named(below)}/"))
+        return survey_of(walk.entries, walk.problems, walk.unseen, walk.left_out)
 
     def read(self, entry: Entry) -> bytes:
         """The content of a file that is one still, and in the folder. Raises OSError."""
@@ -162,7 +162,9 @@ class _Walk:
                 self.problems.append(Problem(_shown(name), reason))
             else:
                 told = found.stat()
-                self.entries.append(Entry(name, place, told.st_size, self._mark(told)))
+                self.entries.append(Entry(document_name(name), place, told.st_size, self._mark(told)))
+        except InputError as error:
+            self.problems.append(Problem(_shown(name), error.message))
         except OSError as error:
             self.problems.append(Problem(_shown(name), f"it cannot be read: {error.strerror}"))
 
