@@ -25,7 +25,7 @@ from shared.errors import InputError, NotFound
 from shared.http.access import is_form
 from shared.http.middleware import while_connected
 from shared.records import DocumentId
-from shared.text.document_names import document_name
+from shared.text.document_names import as_seen
 from shared.wire import MAX_NAME_CHARS
 
 T = TypeVar("T")
@@ -219,14 +219,14 @@ async def from_form(request: Request) -> Offered:
         labels = labels_in(str(form["labels"])) if "labels" in form else None
         written = {key: str(form[key]) for key in ("name", "source", "adopt") if key in form}
         told, raw = validated(lambda: FileName.model_validate({"name": file.filename} | written)), await file.read()
-    name = document_name(told.name)
+    name = as_seen(told.name)
     return Offered(document_id(name, raw), name, raw, name, labels=labels, source=told.source, adopt=told.adopt)
 
 
 def from_body(body: DocumentBody) -> Offered:
     """The document of a JSON body."""
     raw = body.text.encode("utf-8", errors="replace")
-    name = document_name(body.name)
+    name = as_seen(body.name)
     return Offered(document_id(name, raw), name, raw, "text.txt", body.title, body.labels, source=body.source, adopt=body.adopt)
 
 

@@ -30,11 +30,15 @@ def visible(text: str) -> str:
 
 
 def document_name(text: str) -> str:
-    r"""The name that a document gets for the one that was sent. Raises InputError where nothing of it can be seen, or too much.
+    r"""The name that a document gets for the one that was sent.
+
+    Raises InputError where nothing of it can be seen, or too much, and for a null character, at which other programs would cut it.
 
     >>> document_name(" notes/pl\u200ban.txt\n")
     'notes/plan.txt'
     """
+    if "\0" in text:
+        raise InputError("the document's name holds a null character", next_step="give a file name")
     name = visible(text).strip()
     if not name:
         raise InputError("the document's name has no character that can be seen", next_step="give it a name such as 'report.pdf'")
@@ -46,3 +50,11 @@ def document_name(text: str) -> str:
 def is_as_seen(name: str) -> bool:
     """Whether a stored name is as ``document_name`` makes it."""
     return name != "" and visible(name).strip() == name
+
+
+def as_seen(text: str) -> str:
+    """As ``document_name``; a name that it refuses stays as it is, and is refused with its document."""
+    try:
+        return document_name(text)
+    except InputError:
+        return text
