@@ -35,7 +35,7 @@ from edge_node.documents.collections import BadRow
 from shared.client.errors import body
 from shared.plural import counted
 from shared.ports import SystemClock
-from shared.text.plain import plain
+from shared.text.plain import one_line
 
 MOST_NAMED = 10  # files that were left out
 NO_READER = f"no reader knows this kind of file, so it is left out of its folder; readable are {READABLE}"
@@ -105,7 +105,7 @@ def add(
     if found.left_out:
         more = " …" if len(found.left_out) > MOST_NAMED else ""
         said = f"left out, as no reader knows them: {', '.join(found.left_out[:MOST_NAMED])}{more}"
-        err().print(plain(said), style="yellow", markup=False)
+        err().print(one_line(said), style="yellow", markup=False)
     with client() as http:
         with SendBars(err()) as bars:
             results = list(send(http, url, found.files, marks, partial(bars.advance, "sending", size(found.files))))
