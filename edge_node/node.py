@@ -12,6 +12,7 @@ from functools import partial
 from typing import Any, Literal, TypeVar
 
 from edge_node.answering.answerer import Answerer, Ask
+from edge_node.answering.chat_titles import written_title
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
 from edge_node.answering.follow_up import standalone, stands_alone
@@ -21,7 +22,7 @@ from edge_node.change import EmbedderChange
 from edge_node.cloud.link import CloudConnection
 from edge_node.cloud.sync import LinkState
 from edge_node.database.backup import Backups
-from edge_node.documents.changing import bring, relabel, rename
+from edge_node.documents.changing import bring, misnamed, relabel, rename
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Estimate, Estimator
 from edge_node.documents.filters import NOTHING_MATCHES
@@ -43,7 +44,7 @@ from edge_node.records import DocumentText, Offered, silent
 from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
-from shared.errors import Conflict, DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge
+from shared.errors import Conflict, DgragError, ModelTimeout, NotFound, StoreDamaged, TooLarge
 from shared.limits import Admission, Breaker, Deadline
 from shared.ports import FloatArray
 from shared.records import Answer, DocumentId, Route
@@ -52,6 +53,7 @@ from shared.telemetry.correlation import Recorder
 from shared.telemetry.logs import redacted
 from shared.telemetry.metrics import Meter
 from shared.telemetry.trace import Trace
+from shared.text.document_names import document_name
 
 T = TypeVar("T")
 log = logging.getLogger("dgrag.edge")
@@ -121,6 +123,7 @@ class EdgeNode:
     _told: str = ""  # what of it the summaries obeyed at the last look; empty: not all of it
     _estimator: Estimator = field(init=False)
     _embedding: asyncio.Lock = field(default_factory=asyncio.Lock)  # two large batches at once would hold up the questions
+    _titling: asyncio.Lock = field(default_factory=asyncio.Lock)
     _moving: bool = False  # the index that answers may not write: another embedding model takes over
     _next: Searching | None = None  # with that model
 
@@ -190,8 +193,20 @@ class EdgeNode:
             await asyncio.sleep(wait_s)
         self._opened, self.failed = True, ""
 
+    async def _name_as_seen(self) -> None:
+        """Give documents of earlier releases their names as they are made now, and index them anew under them."""
+        for identity, name in await asyncio.to_thread(misnamed, self.documents.database):
+            change = self.rename(identity, name) if name else self.remove(identity)
+            try:
+                await change
+            except DgragError as error:
+                log.warning("document %s keeps a name that looks like another's until the next start: %s", identity, redacted(error))
+            else:
+                log.info("document %s %s", identity, "has its name as it is seen" if name else "gave way to a later one of its name")
+
     async def _index(self) -> None:
         """Index until cancelled. Where another embedding model is to take over, prepare that meanwhile, and go on with it."""
+        await self._name_as_seen()
         if (renewal := self.renewal) is not None:
             if (change := renewal.change) is not None:
                 await self._prepare(change)
@@ -359,6 +374,13 @@ class EdgeNode:
         with self.meter.counting_failures():
             self.admissions.of(ask).check()
 
+    async def title(self, topic: str) -> str:
+        """A title for a conversation that began so, by the model; "" where it fails, or writes one already: nobody waits for that."""
+        if self._titling.locked():
+            return ""
+        async with self._titling:
+            return await written_title(self.models.generator, topic)
+
     async def embed(self, texts: Sequence[str]) -> FloatArray:
         """Unit vectors (n, d) of texts, by the model that this edge searches with. Raises ModelTimeout, ModelReplyError."""
         try:
@@ -467,8 +489,7 @@ class EdgeNode:
     def _check(self, offered: Offered) -> None:
         if len(offered.raw) > self.settings.max_document_bytes:
             raise TooLarge(f"document {offered.name[:80]!r}", limit=self.settings.max_document_bytes)
-        if not offered.name.strip() or "\0" in offered.name:
-            raise InputError("a document needs a name", next_step="give a file name")
+        document_name(offered.name)
 
     async def _known(self, identities: Sequence[DocumentId]) -> Collection[DocumentId]:
         return await self.background.run(self.documents.known, identities)

@@ -57,6 +57,10 @@ class Reader:
         """As ``EdgeNode.ask``, from what the caller may read."""
         return await self.node.ask(replace(ask, labels=self.labels), trace, on_text, on_asked)
 
+    async def title(self, topic: str) -> str:
+        """As ``EdgeNode.title``: nothing is read for it."""
+        return await self.node.title(topic)
+
     async def retrieve(
         self, question: str, filters: Filters | None = None, *, budget_tokens: int | None = None, top_k: int | None = None
     ) -> Retrieval:

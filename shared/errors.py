@@ -3,6 +3,7 @@
 DgragError
 ├── InputError            what the caller sent cannot be used (4xx)
 │   ├── BlankQuestion         a question of which nothing can be seen (422)
+│   ├── MalformedText         a text holds half of a surrogate pair (422)
 │   ├── Unstorable            a text that no store takes (422)
 │   ├── UnreadableDocument    a document's bytes cannot become text
 │   ├── TooLarge              a body, a file or a list is over its cap
@@ -61,6 +62,7 @@ __all__ = [
     "Forbidden",
     "InputError",
     "IssuerAway",
+    "MalformedText",
     "ModelError",
     "ModelReplyError",
     "ModelTimeout",
@@ -298,6 +300,13 @@ class InputError(DgragError):
 
 class BlankQuestion(InputError):
     """A question without a character that can be seen."""
+
+
+class MalformedText(InputError):
+    """A text holds half of a surrogate pair, which is no character: some programs cut an emoji in two."""
+
+    def __init__(self) -> None:
+        super().__init__("a text holds half of a character (a lone surrogate)", next_step="send whole characters")
 
 
 class Unstorable(InputError):

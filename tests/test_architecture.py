@@ -216,6 +216,7 @@ BORDER = [
     "deploy/tools/to_safetensors.py",
     "deploy/tools/wheel.py",
     "edge_node/answering/answerer.py",
+    "edge_node/answering/chat_titles.py",
     "edge_node/answering/copied_facts.py",
     "edge_node/answering/fast_path.py",
     "edge_node/answering/feedback.py",

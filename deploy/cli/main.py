@@ -22,7 +22,7 @@ from deploy.cluster.errors import ChildCrashError, ClusterError
 from deploy.cluster.lifecycle import Interrupted
 from shared.client.errors import unreachable
 from shared.errors import DgragError
-from shared.text.plain import plain
+from shared.text.plain import one_line
 
 app = typer.Typer(
     name="dgrag",
@@ -122,7 +122,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
 def fail(message: str, next_step: str, *, code: int = 1) -> None:
     """Say in one line what failed and what to do, and end."""
     line = f"dgrag: {message}" + (f" ({next_step})" if next_step else "")
-    typer.echo(plain(" ".join(line.split())), err=True)
+    typer.echo(one_line(" ".join(line.split())), err=True)
     sys.exit(code)
 
 

@@ -18,7 +18,7 @@ import typer
 from deploy.cli import render
 from deploy.cli.board import err, out
 from deploy.cli.rest import Json, client
-from deploy.cli.sending import files_in
+from deploy.cli.sending import listing
 from deploy.cli.up import bring_up
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Plan
@@ -62,7 +62,7 @@ def scenario(
             options = EdgeOptions(share="full")  # its documents are the scenario's own
             places = Linked(root, asked.link)
             plan = Plan(names, model=url, options=options, cloud_port=cloud_port, edge_port=edge_port, places=places)
-            files = {site.name: files_in([file.parent / site.data]) for site in asked.edge}
+            files = {site.name: listing([file.parent / site.data]) for site in asked.edge}
             _, failed = bring_up(runtime, plan, files, http)
             if failed:
                 raise ClusterError(f"{counted(len(failed), 'document')} not taken: {failed[0].name}", next_step="mend the scenario's data")

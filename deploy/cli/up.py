@@ -17,7 +17,7 @@ from deploy.cli.board import IndexBoard, SendBars, err, out
 from deploy.cli.first_share import share_lines, share_of_new
 from deploy.cli.model import Bar
 from deploy.cli.rest import DEFAULT_STATE, Json, State, client, enter
-from deploy.cli.sending import EdgeStatus, Refused, SentDocument, SourceFile, files_in, outcomes, send, size, wait_settled
+from deploy.cli.sending import EdgeStatus, Listing, Refused, SentDocument, listing, outcomes, send, size, wait_settled
 from deploy.cluster.docker import ByDocker
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Here, Places, Plan
@@ -71,7 +71,7 @@ def up(
 ) -> None:
     """Start a model server, a cloud and edges on this machine, index the documents, and say where everything answers."""
     directory, paths = StateDir(state), data or []
-    files = [files_in([path]) for path in paths]
+    files = [listing([path]) for path in paths]
     chosen = ByDocker(directory, _tell) if runtime == "docker" else ByProcess(directory, detached=detach)
     ids = _ids(chosen, edges, [name.strip() for name in names.split(",") if name.strip()], [path.resolve().stem for path in paths])
     options = _options(extraction, summaries)
@@ -162,7 +162,7 @@ def _stopped(member: Member) -> dict[str, Any]:
 
 
 def bring_up(
-    runtime: Runtime, plan: Plan, files_by_edge: Mapping[str, Sequence[SourceFile]], http: httpx2.Client
+    runtime: Runtime, plan: Plan, files_by_edge: Mapping[str, Listing], http: httpx2.Client
 ) -> tuple[dict[str, EdgeStatus], list[SentDocument | Refused]]:
     """Start everything, send each edge its documents as soon as it answers, and wait until all edges are settled.
 
@@ -182,10 +182,10 @@ def bring_up(
             console.print(f"{service.name}: in safe mode: {why}", style="yellow", markup=False)
             return
         console.print(f"{service.name}: ready at {service.url}", markup=False)
-        if service.role == "edge" and (files := files_by_edge.get(service.name)):
+        if service.role == "edge" and (found := files_by_edge.get(service.name)):
             with SendBars(console) as bars:
-                advance = partial(bars.advance, f"sending to {service.name}", size(files))
-                sent[service.name] = list(send(http, service.url, files, None, advance))
+                advance = partial(bars.advance, f"sending to {service.name}", size(found.files))
+                sent[service.name] = [*found.refused, *send(http, service.url, found.files, None, advance)]
 
     wait_ready(runtime, services, http, on_ready)
     urls = {member.name: member.url for member in runtime.state.of("edge") if not safe_mode(http, member.url)}

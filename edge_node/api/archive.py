@@ -23,6 +23,7 @@ from edge_node.settings import CloudLineSettings, EdgeSettings, NodeSettings
 from shared.errors import Conflict
 from shared.records import DocumentId
 from shared.settings_reference import reference
+from shared.text.document_names import document_name
 from shared.wire import MAX_NAME_CHARS
 
 ZIP = "application/zip"
@@ -113,7 +114,8 @@ async def import_document(request: Request, node: Node) -> Imported:
         if not isinstance(file, UploadFile) or not isinstance(said, str):
             raise RequestValidationError([{"type": "missing", "loc": ("body",), "msg": "the form has no parts 'file' and 'about'"}])
         about, raw = validated(lambda: ImportAbout.model_validate_json(said)), await file.read()
-    identity, source = document_id(about.name, raw), about.source or None
-    offered = Offered(identity, about.name, raw, about.reader, about.title, about.labels, about.created_at, source)
+    name, source = document_name(about.name), about.source or None
+    identity = document_id(name, raw)
+    offered = Offered(identity, name, raw, about.reader, about.title, about.labels, about.created_at, source)
     done = await node.bring(offered, replace=about.replace)
     return Imported(document_id=identity, outcome="added" if isinstance(done, Accepted) else done)

@@ -21,8 +21,10 @@ from edge_node.documents.store import MOST_CHARS, Accepted
 from edge_node.node import EdgeNode
 from edge_node.records import DocumentText, Label, Offered, Share, document_id
 from shared.errors import InputError, NotFound
+from shared.http.access import is_form
 from shared.http.middleware import while_connected
 from shared.records import DocumentId
+from shared.text.document_names import as_seen
 from shared.wire import MAX_NAME_CHARS
 
 T = TypeVar("T")
@@ -207,11 +209,6 @@ async def receipt_of(node: EdgeNode, taken: Accepted) -> Receipt:
     return Receipt(taken.document_id, taken.job_id, taken.duplicate, taken.ended_jobs, taken.labels, share, unnamed)
 
 
-def is_form(request: Request) -> bool:
-    """A document comes as a file in a form, or as JSON."""
-    return request.headers.get("content-type", "").startswith("multipart/form-data")
-
-
 async def from_form(request: Request) -> Offered:
     """The document in a form's part ``file``. Raises InputError."""
     async with request.form(max_files=1, max_fields=5) as form:
@@ -221,13 +218,15 @@ async def from_form(request: Request) -> Offered:
         labels = labels_in(str(form["labels"])) if "labels" in form else None
         written = {key: str(form[key]) for key in ("name", "source", "adopt") if key in form}
         told, raw = validated(lambda: FileName.model_validate({"name": file.filename} | written)), await file.read()
-    return Offered(document_id(told.name, raw), told.name, raw, told.name, labels=labels, source=told.source, adopt=told.adopt)
+    name = as_seen(told.name)
+    return Offered(document_id(name, raw), name, raw, name, labels=labels, source=told.source, adopt=told.adopt)
 
 
 def from_body(body: DocumentBody) -> Offered:
     """The document of a JSON body."""
     raw = body.text.encode("utf-8", errors="replace")
-    return Offered(document_id(body.name, raw), body.name, raw, "text.txt", body.title, body.labels, source=body.source, adopt=body.adopt)
+    name = as_seen(body.name)
+    return Offered(document_id(name, raw), name, raw, "text.txt", body.title, body.labels, source=body.source, adopt=body.adopt)
 
 
 @router.get("/documents")

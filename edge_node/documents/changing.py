@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace as changed
 from typing import Literal
 
 from edge_node.database.schema import Database
+from edge_node.documents.filters import NAMES
 from edge_node.documents.store import WHOLE, Accepted, Removed, accept, labels_watched, read_labels, remove, require_own
 from edge_node.records import Offered, document_id
-from shared.errors import Conflict, NotFound
+from shared.errors import Conflict, InputError, NotFound
 from shared.records import DocumentId
+from shared.text.document_names import document_name, is_as_seen
 
 
 def relabel(database: Database, identity: DocumentId, labels: Sequence[str], *, source: str | None = None) -> None:
@@ -47,7 +50,7 @@ def rename(
     with database.write() as tx:
         require_own(tx, source, identity=identity)
         require_own(tx, source, name=name)
-        before = _content(tx, identity)
+        name, before = document_name(name), _content(tx, identity)
         reader = name if before.reader == before.name else before.reader
         accepted = accept(tx, changed(before, document_id=document_id(name, before.raw), name=name, reader=reader), now)
         return accepted, remove(tx, identity, now) if accepted.document_id != identity else None
@@ -56,13 +59,41 @@ def rename(
 def bring(database: Database, offered: Offered, *, replace: bool, now: float) -> Accepted | Literal["here", "kept"]:
     """Commit a document of another edge, unless the same is here, or another version of its name that is not to be replaced.
 
-    In one transaction: nothing takes the name between the look and the commit.
+    In one transaction: nothing takes the name between the look and the commit. Raises as ``DocumentStore.accept``.
     """
+    name = document_name(offered.name)
+    offered = changed(offered, document_id=document_id(name, offered.raw), name=name, reader=document_name(offered.reader))
     with database.write() as tx:
         there = {row["document_id"] for row in tx.execute("SELECT document_id FROM documents WHERE name = ?", (offered.name,))}
         if offered.document_id in there:
             return "here"
         return "kept" if there and not replace else accept(tx, offered, now)
+
+
+def misnamed(database: Database) -> list[tuple[DocumentId, str]]:
+    """Documents whose name is not as ``document_name`` makes it, each with the name that it is to have; "": a later one has that name.
+
+    Stores of earlier releases hold them: two spellings of one name were two documents there.
+    """
+    if all(is_as_seen(row["name"]) for row in database.rows(NAMES)):
+        return []
+    groups = defaultdict[str, list[sqlite3.Row]](list)
+    for row in database.rows("SELECT document_id, name, status FROM documents ORDER BY rowid"):
+        groups[_name_for(row)].append(row)
+    found = list[tuple[DocumentId, str]]()
+    for name, rows in groups.items():
+        served = [row for row in rows if row["status"] != "parked"] or rows
+        others = [row for row in rows if row is not served[-1]]
+        odd = [(row, name if row is served[-1] else "") for row in (served[-1], *others) if row["name"] != name]
+        found += [(DocumentId(row["document_id"]), target) for row, target in odd]
+    return found
+
+
+def _name_for(row: sqlite3.Row) -> str:
+    try:
+        return document_name(row["name"])
+    except InputError:
+        return f"document-{row['document_id'][:8]}"
 
 
 def _content(tx: sqlite3.Connection, identity: DocumentId) -> Offered:

@@ -20,7 +20,7 @@ IDENTIFIERS: dict[Identifier, str] = {
     "phone": "telephone numbers",
     "iban": "bank accounts (IBAN)",
     "card": "payment cards",
-    "ssn": "US social security numbers",
+    "ssn": "numbers of persons and taxpayers",
     "record": "numbers of records and cases",
 }
 

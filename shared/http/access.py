@@ -95,6 +95,11 @@ def guarded(rules: Rules, *, on_unusable: Callable[[Request, Unusable], Awaitabl
     return GuardedRoute
 
 
+def is_form(request: Request) -> bool:
+    """Whether the body is a form, whose parts may be files."""
+    return request.headers.get("content-type", "").startswith("multipart/form-data")
+
+
 def caller_of(request: Request) -> Caller:
     """Who called, for routes that need to know (``Annotated[Caller, Depends(caller_of)]``)."""
     return cast("Caller", request.state.caller)

@@ -10,12 +10,13 @@ from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from shared.errors import Expelled, Forbidden, Overloaded, TooLarge, Unauthenticated
-from shared.http.access import Caller, Role, Rule
+from shared.errors import Expelled, Forbidden, MalformedText, Overloaded, TooLarge, Unauthenticated
+from shared.http.access import Caller, Role, Rule, is_form
 from shared.http.keyring import PREFIX, KeyRing
 from shared.http.open_mode import SAFE, check_local
 from shared.limits import Buckets
 from shared.ports import Clock
+from shared.text.surrogates import holds_half_a_pair
 
 BODY_S = 30.0  # seconds that a body may take
 LOCAL = Caller("local", frozenset[Role]({"read", "write", "admin", "metrics"}))
@@ -121,7 +122,10 @@ class Doorkeeper:
         self._keys.close()
 
     async def admit(self, request: Request, rule: Rule) -> Caller:
-        """Who calls, with the body read. Raises Unauthenticated, Forbidden, Overloaded, TooLarge; HTTPException 408 and 415."""
+        """Who calls, with the body read.
+
+        Raises Unauthenticated, Forbidden, Overloaded, TooLarge, MalformedText; HTTPException 408 and 415.
+        """
         if "anyone" in rule.roles:
             caller = ANYONE
         else:
@@ -180,7 +184,7 @@ class Doorkeeper:
             raise Overloaded(complaint, retry_after_s=wait_s, of_caller=True)
 
     async def _body(self, request: Request, limit: int, *, must_declare: bool) -> bytes:
-        """The body, which the route then finds in ``request``. Raises TooLarge, HTTPException 408.
+        """The body, which the route then finds in ``request``. Raises TooLarge, MalformedText, HTTPException 408.
 
         ``must_declare``: one without a length counts as too large. Its sender has it whole, and the server reads ahead of what we count.
         """
@@ -204,4 +208,6 @@ class Doorkeeper:
         body = request._body = b"".join(pieces)
         if is_too_deep(body):
             raise TooLarge("the nesting of the request body", limit=MAX_DEPTH, unit="levels")
+        if not is_form(request) and holds_half_a_pair(body):
+            raise MalformedText
         return body

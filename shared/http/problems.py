@@ -20,6 +20,7 @@ from shared.telemetry import correlation
 STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
     errors.InputError: 400,
     errors.BlankQuestion: 422,
+    errors.MalformedText: 422,
     errors.Unstorable: 422,
     errors.UnreadableDocument: 422,
     errors.ReaderUnavailable: 503,

@@ -7,12 +7,13 @@ import unicodedata
 
 
 def plain(text: str) -> str:
-    r"""The text without control characters, but for line ends and tabs.
+    r"""The text without control characters, but for line ends and tabs. A name is ``one_line``.
 
     >>> plain("a\x1b[31mb\n")
     'a[31mb\n'
     """
-    return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
+    lines = re.sub(r"[\u2028\u2029]", "\n", text)
+    return "".join(char for char in lines if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
 
 
 def one_line(text: str) -> str:
@@ -21,7 +22,7 @@ def one_line(text: str) -> str:
     >>> one_line("ward\n2  10:00\tbank")
     'ward 2  10:00 bank'
     """
-    return plain(re.sub(r"[\r\n\t\u2028\u2029]+", " ", text))
+    return plain(re.sub(r"[\r\n\t\v\f\x85\u2028\u2029]+", " ", text))
 
 
 def csv_cell(cell: object) -> object:

@@ -6,7 +6,7 @@ import io
 from dataclasses import replace
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 
 from deploy.cli import render
 from deploy.cli.sending import EdgeStatus, Refused, SentDocument
@@ -135,6 +135,15 @@ def test_terminal_escapes_and_markup_of_an_answer_are_text():
     hostile = Answer("q", "\x1b[2J[bold red]click[/] \u202egnp", (), "local")
     first = shown(render.answer(hostile)).splitlines()[0]
     assert first == "[2J[bold red]click[/] gnp"
+
+
+@pytest.mark.parametrize("end", ["\n", "\u2028"])
+def test_a_name_forges_no_row_among_sources_failures_and_cells(end):
+    name = f"a{end}b.md"
+    cited = replace(CITATION, document=name)
+    failed = render.failures([Refused(name, "refused", f"over{end}the limit")])
+    for made in (render.citation(cited), Group(*failed), render.table(("document",), [(name,)])):
+        assert len([row for row in shown(made).splitlines() if "a b.md" in row]) == 1
 
 
 def test_an_upload_says_what_failed_and_why():
