@@ -93,9 +93,22 @@ class Library:
     def require(self) -> None:
         """Load it where this process and its parent have not tried. Raises ReaderUnavailable where it is not loaded."""
         if self._file is None and self._fault is None:
-            self.load()
+            self._load_here()
         if self._fault is not None:
             raise self._fault
+
+    def _load_here(self) -> None:
+        """Load it in a process that does other work too: kreuzberg takes it up at once, and programs that are started have its HOME."""
+        try:
+            self.load()
+            if self._fault is None:
+                _read_control()
+        finally:
+            for name in ("HOME", "TMPDIR"):
+                if name in os.environ:
+                    os.putenv(name, os.environ[name])
+                else:
+                    os.unsetenv(name)
 
 
 pdfium = Library()
@@ -157,6 +170,12 @@ def _load(folder: Path) -> _File:
     os.putenv("TMPDIR", str(folder))
     os.putenv("HOME", str(folder))
     return _File.at(library)
+
+
+def _read_control() -> None:
+    import kreuzberg
+
+    kreuzberg.extract_bytes_sync(CONTROL_PDF, "application/pdf", config=kreuzberg.ExtractionConfig(use_cache=False))
 
 
 def _require_private(*paths: Path) -> None:

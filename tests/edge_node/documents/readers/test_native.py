@@ -151,6 +151,19 @@ async def test_a_library_that_is_deleted_at_work_is_unpacked_again(pool_of, home
     assert (await pool.read("a.pdf", CONTROL_PDF)).text == "Control page"
 
 
+def test_a_process_that_reads_a_pdf_itself_keeps_its_environment(tmp_path):
+    code = (
+        "import os, subprocess, sys; from pathlib import Path; from edge_node.documents.readers import native, read;"
+        'native.pdfium.folders = (Path(sys.argv[1]),); print(read("a.pdf", native.CONTROL_PDF).text);'
+        'print(read("a.pdf", native.CONTROL_PDF).text); subprocess.run(["sh", "-c", "echo $HOME $TMPDIR"])'
+    )
+    environment = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path / "tmp")}
+    command = [sys.executable, "-u", "-c", code, str(tmp_path / "readers")]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == ["Control page", "Control page", f"{tmp_path} {tmp_path}/tmp"], done.stderr
+    assert not (tmp_path / "tmp").exists()
+
+
 async def test_a_damaged_document_is_to_blame_where_the_reader_is_sound(pool_of, home):
     with pytest.raises(UnreadableDocument) as caught:
         await pool_of(home).read("a.pdf", CONTROL_PDF[:60])
