@@ -47,7 +47,7 @@ def share_lines(statuses: Sequence[EdgeStatus], asked: Share | None, *, in_conta
     >>> policy = {"unlabelled": "summary", "questions": "ask"}
     >>> for line in share_lines([EdgeStatus("ward", policy=policy)], "full", in_containers=False): print(line)
     ward shares summary: facts in summaries, no passages; its questions: they leave once who asks has said yes
-      it had a policy already, and --share full is for new sites; to change it: `dgrag policy share full --edge ward`, or Sharing at its console
+      it had a policy already; --share full is for new sites; to change it: `dgrag policy share full --edge ward`, or Sharing at its console
     """
     for status in statuses:
         if (share := status.policy.get("unlabelled")) not in MEANING:
@@ -56,6 +56,6 @@ def share_lines(statuses: Sequence[EdgeStatus], asked: Share | None, *, in_conta
         yield plain(f"{status.edge} shares {share}: {MEANING[share]}; its questions: {questions}")
         if asked == share:
             continue
-        why = f"it had a policy already, and --share {asked} is for new sites; " if asked else ""
+        why = f"it had a policy already; --share {asked} is for new sites; " if asked else ""
         command = "" if in_containers else f"`dgrag policy share {asked or 'WORD'} --edge {status.edge}`, or "
         yield f"  {why}to change it: {command}Sharing at its console"

@@ -27,7 +27,7 @@ from shared.text.document_names import document_name
 from shared.wire import MAX_NAME_CHARS
 
 ZIP = "application/zip"
-OF_THE_MACHINE = {*NodeSettings.model_fields, *CloudLineSettings.model_fields, "policy_file", "folders"}  # also all that may hold a secret
+OF_THE_MACHINE = {*NodeSettings.model_fields, *CloudLineSettings.model_fields, "policy_file", "share", "folders"}  # also all that may hold a secret
 Outcome = Literal["added", "here", "kept"]
 
 router = APIRouter(prefix="/v1", tags=["archive"], route_class=GuardedRoute)
