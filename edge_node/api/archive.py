@@ -27,7 +27,13 @@ from shared.text.document_names import document_name
 from shared.wire import MAX_NAME_CHARS
 
 ZIP = "application/zip"
-OF_THE_MACHINE = {*NodeSettings.model_fields, *CloudLineSettings.model_fields, "policy_file", "share", "folders"}  # also all that may hold a secret
+OF_THE_MACHINE = {  # also all that may hold a secret; an archive holds the policy itself, so no first one
+    *NodeSettings.model_fields,
+    *CloudLineSettings.model_fields,
+    "policy_file",
+    "share",
+    "folders",
+}
 Outcome = Literal["added", "here", "kept"]
 
 router = APIRouter(prefix="/v1", tags=["archive"], route_class=GuardedRoute)
