@@ -43,15 +43,9 @@ class Admission:
         )  # of one asker beside others
         self._mean_s = FIRST_GUESS_S
         self._running = Counter[str]()
-        self._queues = OrderedDict[
-            str, list[_Waiter]
-        ]()  # by asker; who came or was served last is at the end
-        self._costs = dict[
-            str, float
-        ]()  # what an asker's turns have cost, as far as it is ahead of the others
-        self._start = (
-            0.0  # what an asker that comes anew begins with: it neither owes nor has saved anything
-        )
+        self._queues = OrderedDict[str, list[_Waiter]]()  # by asker; who came or was served last is at the end
+        self._costs = dict[str, float]()  # what an asker's turns have cost, as far as it is ahead of the others
+        self._start = 0.0  # what an asker that comes anew begins with: it neither owes nor has saved anything
 
     @property
     def running(self) -> int:
@@ -71,20 +65,37 @@ class Admission:
     @asynccontextmanager
     async def turn(self, asker: str, *, cost: float = 1.0) -> AsyncIterator[None]:
         """Wait for a turn and have it until the end. ``cost``: of the turn, beside others'. Raises Overloaded."""
-        await self._admit(asker, cost)
-        began = asyncio.get_running_loop().time()
-        try:
-            yield
-        finally:
-            self._mean_s += NEW_SHARE * (asyncio.get_running_loop().time() - began - self._mean_s)
-            self._end(asker)
-
-    async def _admit(self, asker: str, cost: float) -> None:
         self.check(asker)
         waiter = _Waiter(asker, cost, asyncio.get_running_loop().create_future())
         if self.waiting >= self._most_waiting and not self._may_begin(asker):
             self._send_newest_away(self._longest())
         self._queues.setdefault(asker, []).append(waiter)
+        async with self._admitted(waiter):
+            yield
+
+    @asynccontextmanager
+    async def next_turn(self, asker: str, *, cost: float = 1.0) -> AsyncIterator[None]:
+        """A further turn for a request that has had one: it needs no place, and comes before the asker's other requests.
+
+        Raises Overloaded where its place is given to another asker.
+        """
+        waiter = _Waiter(asker, cost, asyncio.get_running_loop().create_future())
+        self._queues.setdefault(asker, []).insert(0, waiter)
+        async with self._admitted(waiter):
+            yield
+
+    @asynccontextmanager
+    async def _admitted(self, waiter: _Waiter) -> AsyncIterator[None]:
+        await self._wait(waiter)
+        began = asyncio.get_running_loop().time()
+        try:
+            yield
+        finally:
+            self._mean_s += NEW_SHARE * (asyncio.get_running_loop().time() - began - self._mean_s)
+            self._end(waiter.asker)
+
+    async def _wait(self, waiter: _Waiter) -> None:
+        asker = waiter.asker
         self._costs[asker] = max(self._start, self._costs.get(asker, 0.0))
         self._serve()
         try:
@@ -93,17 +104,13 @@ class Admission:
             if waiter in self._queues.get(asker, ()):
                 self._remove(waiter)
                 self._serve()  # with one asker less another one may have more turns
-            elif waiter.admitted.exception() is None:
+            elif not waiter.admitted.cancelled() and waiter.admitted.exception() is None:
                 self._end(asker)  # its turn came while it was being cancelled
             raise
 
     def _may_begin(self, asker: str) -> bool:
         """Whether a request that comes now has its turn at once."""
-        return (
-            self.running < self._at_once
-            and asker not in self._queues
-            and self._is_within_share(asker)
-        )
+        return self.running < self._at_once and asker not in self._queues and self._is_within_share(asker)
 
     def _has_others(self, asker: str) -> bool:
         return any(other != asker for other in (*self._running, *self._queues))
@@ -115,9 +122,7 @@ class Admission:
         own = len(self._queues.get(asker, ()))
         if self._has_others(asker) and own >= self._waiting_share:
             return False
-        return self.waiting < self._most_waiting or own + 1 < len(
-            self._queues.get(self._longest(), ())
-        )
+        return self.waiting < self._most_waiting or own + 1 < len(self._queues.get(self._longest(), ()))
 
     def _longest(self) -> str:
         """The asker that has most places; "" where nobody waits."""
@@ -126,7 +131,8 @@ class Admission:
     def _send_newest_away(self, asker: str) -> None:
         waiter = self._queues[asker][-1]
         self._remove(waiter)
-        waiter.admitted.set_exception(self._refusal())
+        if not waiter.admitted.done():
+            waiter.admitted.set_exception(self._refusal())
 
     def _serve(self) -> None:
         """Give the turns that are free to whoever may have them."""
@@ -138,6 +144,8 @@ class Admission:
             self._start = max(self._start, self._costs[asker])
             waiter = self._queues[asker][0]
             self._remove(waiter)
+            if waiter.admitted.done():  # it is being cancelled
+                continue
             if asker in self._queues:
                 self._queues.move_to_end(asker)
             self._running[asker] += 1

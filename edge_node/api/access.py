@@ -100,7 +100,8 @@ def get_node(request: Request) -> EdgeNode:
 
 def get_reader(request: Request) -> Reader:
     """What the caller may read of this edge."""
-    return Reader(get_node(request), caller_of(request).labels)
+    caller = caller_of(request)
+    return Reader(get_node(request), caller.labels, caller.asker)
 
 
 Node = Annotated[EdgeNode, Depends(get_node)]

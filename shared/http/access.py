@@ -25,6 +25,15 @@ class Caller:
     roles: frozenset[Role]
     labels: frozenset[str] | None = None  # reads documents with these labels and those without any; None: all documents
 
+    @property
+    def asker(self) -> str:
+        """By whom requests are counted and turns are shared. Without keys all of this machine are one.
+
+        >>> Caller("ward", frozenset({"edge"})).asker, Caller("ward", frozenset({"read"})).asker
+        ('edge ward', 'key ward')
+        """
+        return f"{'edge' if 'edge' in self.roles else 'key'} {self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:

@@ -127,7 +127,7 @@ class Doorkeeper:
         else:
             caller = request.state.caller = await self._known(request, rule)  # for a page that says no, too
             if caller is not LOCAL:
-                self._count(self._callers, f"{'edge' if 'edge' in caller.roles else 'key'} {caller.name}", "you ask too often")
+                self._count(self._callers, caller.asker, "you ask too often")
             if not rule.roles & caller.roles:
                 raise Forbidden(
                     f"{caller.name!r} may not do this: it takes the role {' or '.join(sorted(rule.roles))}", next_step="use another key"

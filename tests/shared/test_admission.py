@@ -14,7 +14,7 @@ from tests.support.waiting import until
 
 ASKERS = "abc"
 STEPS = st.lists(
-    st.tuples(st.sampled_from(["come", "come", "end", "cancel"]), st.sampled_from(ASKERS), st.integers(0, 20)),
+    st.tuples(st.sampled_from(["come", "come", "end", "cancel"]), st.sampled_from(ASKERS), st.integers(0, 20), st.booleans()),
     max_size=80,
 )
 
@@ -51,7 +51,7 @@ async def settled():
 async def play(admission, steps, check):
     """Let requests come, end and be cancelled; ``check`` looks after each step. Returns all requests."""
     requests = []
-    for action, asker, number in steps:
+    for action, asker, number, is_last in steps:
         some = [one for one in requests if one.state == {"end": "runs"}.get(action, one.state) and not one.task.done()]
         if action == "come":
             requests.append(Request(admission, asker).start())
@@ -59,8 +59,9 @@ async def play(admission, steps, check):
             some[number % len(some)].may_end.set()
         elif some:
             some[number % len(some)].task.cancel()
-        await settled()
-        check([one for one in requests if not one.task.done()])
+        if is_last:  # of what happens in one turn of the event loop
+            await settled()
+            check([one for one in requests if not one.task.done()])
     return requests
 
 
@@ -91,7 +92,7 @@ def test_whatever_comes_ends_or_goes_turns_and_shares_are_never_exceeded_and_no_
         await asyncio.gather(*(one.task for one in requests), return_exceptions=True)
         assert {one.state for one in requests if not one.task.cancelled()} <= {"done", "refused"}
         assert (admission.running, admission.waiting) == (0, 0)
-        assert not (admission._costs or admission._queues or admission._running)
+        assert [*admission._costs, *admission._queues, *admission._running] == []
 
     asyncio.run(history())
 
@@ -194,15 +195,30 @@ async def test_who_gives_up_waiting_leaves_no_trace():
         assert admission.running == 1
 
 
-async def test_a_turn_that_comes_while_its_waiter_is_cancelled_goes_to_the_next():
+async def test_a_turn_passes_over_who_is_cancelled_as_it_comes():
     admission = Admission(at_once=1, waiting=2)
-    first, second, third = (Request(admission, asker).start() for asker in "abc")
+    first, second, third = (Request(admission, asker).start() for asker in ASKERS)
     await settled()
     first.may_end.set()
-    await asyncio.sleep(0)  # the first is about to end …
-    while "b" in admission._queues:
-        await asyncio.sleep(0)  # … and has given its turn to the second, which does not run yet
     second.task.cancel()
     await settled()
-    assert third.state == "runs"
+    assert [one.state for one in (first, second, third)] == ["done", "waits", "runs"]
     await stop([third])
+
+
+async def test_a_request_goes_on_before_those_of_its_asker_that_have_not_begun_and_takes_turns_with_other_askers():
+    admission, order = Admission(at_once=1, waiting=8), []
+
+    async def in_parts(asker, name, parts):
+        async with admission.turn(asker):
+            order.append(name)
+        for _ in range(parts - 1):
+            async with admission.next_turn(asker):
+                order.append(name)
+
+    async with admission.turn("other"):
+        work = [asyncio.create_task(in_parts(*one)) for one in (("a", "a1", 3), ("a", "a2", 1), ("a", "a3", 1), ("b", "b1", 2))]
+        await settled()
+    await asyncio.gather(*work)
+    assert order == ["a1", "b1", "a1", "b1", "a1", "a2", "a3"]
+    assert (admission.running, admission.waiting) == (0, 0)

@@ -83,7 +83,7 @@ class Dialect:
 
     def refuses(self, body):
         """The status and body of a refusal; None: it takes the request."""
-        return None
+        return
 
     def text(self, body):
         """The whole text, thoughts and all."""

@@ -6,7 +6,7 @@ import httpx2
 import pytest
 
 from shared.models.openai_compatible import OpenAIGenerator
-from tests.support.model_dialects import ANSWER, DIALECTS, DOCUMENT, QUESTION, Dialect, SmallContext, served
+from tests.support.model_dialects import ANSWER, DIALECTS, DOCUMENT, QUESTION, served
 from tests.support.running_edge import running_edge
 
 
