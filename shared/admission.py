@@ -37,10 +37,8 @@ class Admission:
     def __init__(self, *, at_once: int, waiting: int) -> None:
         self._at_once = at_once
         self._most_waiting = waiting
-        self._share, self._waiting_share = (
-            (at_once + 1) // 2,
-            (waiting + 1) // 2,
-        )  # of one asker beside others
+        self._share = (at_once + 1) // 2  # of one asker beside others
+        self._waiting_share = (waiting + 1) // 2
         self._mean_s = FIRST_GUESS_S
         self._running = Counter[str]()
         self._queues = OrderedDict[str, list[_Waiter]]()  # by asker; who came or was served last is at the end

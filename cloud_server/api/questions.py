@@ -98,9 +98,8 @@ class _Turn(Generic[Said]):
     admission: Admission
     asker: str
     run: Callable[[], Coroutine[Any, Any, Said]]
-    admit: Callable[
-        [], Coroutine[Any, Any, None]
-    ]  # raises Expelled, Quarantined for an asker that was shut out, also meanwhile: it learns nothing
+    # raises Expelled, Quarantined for an asker that was shut out, also meanwhile: it learns nothing
+    admit: Callable[[], Coroutine[Any, Any, None]]
     counting: Counting  # around whatever may fail, each failure within one of them
 
     async def counted(self) -> Said:
