@@ -22,12 +22,14 @@ from edge_node.node import EdgeNode
 from edge_node.policy.rules import Share
 from edge_node.records import DocumentText, Label, Offered, document_id
 from shared.errors import InputError, NotFound
+from shared.http.json_shape import check_shape
 from shared.http.middleware import while_connected
 from shared.records import DocumentId
 from shared.wire import MAX_NAME_CHARS
 
 T = TypeVar("T")
 MAX_ESTIMATED = 1000  # documents in one request
+MAX_ESTIMATED_VALUES = 40 * MAX_ESTIMATED  # their labels and all
 Labels = Annotated[tuple[Label, ...], Field(max_length=32)]
 LABELS: TypeAdapter[tuple[str, ...]] = TypeAdapter(Labels)
 
@@ -193,8 +195,14 @@ async def add_document(request: Request, node: Node) -> Receipt:
     """Accept one document: committed when this answers, indexed soon after."""
     if is_form(request):
         return await accepted(node, await from_form(request))
-    sent = await request.body()
-    return await accepted(node, from_body(validated(lambda: DocumentBody.model_validate_json(sent))))
+    offered = await asyncio.to_thread(_document_in, await request.body())
+    return await accepted(node, offered)
+
+
+def _document_in(sent: bytes) -> Offered:
+    """The document of a JSON body. Takes time where it is large. Raises TooLarge, RequestValidationError."""
+    check_shape(sent)
+    return from_body(validated(lambda: DocumentBody.model_validate_json(sent)))
 
 
 async def accepted(node: EdgeNode, offered: Offered) -> Receipt:
@@ -222,7 +230,8 @@ async def from_form(request: Request) -> Offered:
         labels = labels_in(str(form["labels"])) if "labels" in form else None
         written = {key: str(form[key]) for key in ("name", "source", "adopt") if key in form}
         told, raw = validated(lambda: FileName.model_validate({"name": file.filename} | written)), await file.read()
-    return Offered(document_id(told.name, raw), told.name, raw, told.name, labels=labels, source=told.source, adopt=told.adopt)
+    identity = await asyncio.to_thread(document_id, told.name, raw)  # a digest of many bytes
+    return Offered(identity, told.name, raw, told.name, labels=labels, source=told.source, adopt=told.adopt)
 
 
 def from_body(body: DocumentBody) -> Offered:
@@ -326,10 +335,15 @@ async def estimate(request: Request, node: Node) -> Estimate:
 async def _offered(request: Request) -> list[Offered]:
     if is_form(request):
         return [await from_form(request)]
-    sent = await request.body()
-    if _has_documents(sent):
-        return [from_body(body) for body in validated(lambda: DocumentsBody.model_validate_json(sent)).documents]
-    return [from_body(validated(lambda: DocumentBody.model_validate_json(sent)))]
+    return await asyncio.to_thread(_documents_in, await request.body())
+
+
+def _documents_in(sent: bytes) -> list[Offered]:
+    check_shape(sent, max_values=MAX_ESTIMATED_VALUES)
+    if not _has_documents(sent):
+        return [_document_in(sent)]
+    documents = validated(lambda: DocumentsBody.model_validate_json(sent)).documents
+    return [from_body(body) for body in documents]
 
 
 def _has_documents(sent: bytes) -> bool:

@@ -1,7 +1,7 @@
 """How many values a JSON text has and how deep it is nested, before anything parses it.
 
-A parser holds the event loop for as long as the text has values. Numbers in C tell that in a fraction of its time: what is in strings
-is passed over, piece by piece, so that another thread can go on between two pieces.
+The time of a parser goes with the number of values. NumPy counts them in a fraction of that time. It
+skips what is in strings, and works piece by piece, so that other threads run between two pieces.
 """
 
 from __future__ import annotations
@@ -10,7 +10,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from shared.errors import TooLarge
+
 MAX_DEPTH = 32
+MAX_VALUES = 10_000  # of a body, unless its route's rule says otherwise: some milliseconds of a parser
 PIECE_BYTES = 256 * 2**10  # a millisecond or two
 STRUCTURE = b'"[]{},'
 REST = bytes(set(range(256)) - set(STRUCTURE))
@@ -25,12 +28,21 @@ class JsonShape:
     depth: int
 
 
+def check_shape(body: bytes, *, max_values: int = MAX_VALUES) -> None:
+    """Raises TooLarge for a body with too many values or too deep a nesting. For large ones: in a thread."""
+    shape = shape_of(body, most_values=max_values)
+    if shape.depth > MAX_DEPTH:
+        raise TooLarge("the nesting of the request body", limit=MAX_DEPTH, unit="levels")
+    if shape.values > max_values:
+        raise TooLarge("the request body", limit=max_values, unit="values")
+
+
 def shape_of(body: bytes, *, most_values: int, most_depth: int = MAX_DEPTH) -> JsonShape:
-    """The shape of a JSON text; that of its beginning, where this exceeds ``most_values`` or ``most_depth``.
+    """The shape of a JSON text; only of its beginning where this exceeds one of the limits.
 
     Bytes with a NUL, which are no JSON in UTF-8, count as deeper than allowed.
 
-    >>> shape_of(b'{"a": [1, 2], "b": "[,[,"}', most_values=0)
+    >>> shape_of(b'{"a": [1, 2], "b": "[,[,"}', most_values=4)
     JsonShape(values=5, depth=2)
     """
     if b"\0" in body:  # UTF-16 and UTF-32, whose strings this cannot tell from structure
@@ -59,7 +71,10 @@ def _piece(body: bytes, start: int) -> bytes:
 
 
 def _outside_strings(piece: bytes, *, is_inside: bool) -> tuple[np.ndarray, bool]:
-    """Brackets and commas that are in no string, and whether the piece ends in one; ``is_inside``: whether it begins in one."""
+    """Brackets and commas outside of strings, and whether the piece ends inside of one.
+
+    ``is_inside``: whether it begins inside of one.
+    """
     bare = piece.replace(b"\\\\", b"").replace(b'\\"', b"").translate(None, REST)
     characters = np.frombuffer(bare, dtype=np.uint8)
     quotes = characters == QUOTE

@@ -1,0 +1,138 @@
+"""No body of any route holds the event loop: other callers have their answers meanwhile.
+
+Measured in CPU time of this process, and beside the time of one parser over 4 MiB of small values, in the
+same run: half of the 100 ms that ``/health`` may take on the machines that we measure on.
+"""
+
+import asyncio
+import json
+import time
+from itertools import cycle, islice
+
+import pytest
+
+from cloud_server.api import access as cloud_access
+from cloud_server.api.console import access as cloud_pages
+from edge_node.api import access as edge_access
+from edge_node.api import documents
+from edge_node.api.console import access as edge_pages
+from shared.http import doorkeeper
+from shared.http.access import Rule
+from tests.support.both_services import QUERIES, SERVICES, as_json, filled
+from tests.support.raw_asgi import send, send_request
+
+RULES = {
+    "edge": edge_access.RULES | edge_pages.RULES,
+    "cloud": cloud_access.RULES | cloud_pages.RULES,
+}
+UPLOAD = 8 * 2**20  # the edge's cap of a document in these tests
+ACCEPT = ("accept", "application/json, text/event-stream")
+HEALTH = [("host", "127.0.0.1")]
+MOST = 2.0  # parsers over 4 MiB
+
+
+def filling(unit, size):
+    """Units of about that many bytes, separated by commas."""
+    return b",".join([unit] * max(1, (size - 64) // (len(unit) + 1)))
+
+
+def numbered(unit, count):
+    return b",".join(b'"k%d":%b' % (number, unit) for number in range(count))
+
+
+def shapes(valid, size, values):
+    """Bodies of about ``size`` bytes: over the cap of ``values``, and as near to it as it goes."""
+    length = size - len(as_json(valid)) - 64
+    texts = {"one string": "x" * length, "escapes": "\u00e9" * (length // 6), "quotes": '"' * (length // 2)}
+    for name, text in texts.items():
+        yield name, json.dumps(with_first_text(valid, text)).encode()
+    yield "deep", b"[" * (size // 2) + b"]" * (size // 2)
+    yield "numbers", b'{"params":[' + filling(b"0", size) + b"]}"
+    yield "lists", b'{"params":[' + filling(b"[]", size) + b"]}"
+    yield "keys", b'{"params":{' + numbered(b"[]", size // 14) + b"}}"
+    few = min(values - len(as_json(valid)), size // 14)
+    extra = b'"params":{' + numbered(b"0", few) + b"}}"
+    yield "as many keys as may be", as_json(valid)[:-1] + b"," + extra
+    for field, value in valid.items():
+        if isinstance(value, list) and value:
+            items = list(islice(cycle([as_json(value[0])]), min(few // 8, size // (len(as_json(value[0])) + 1))))
+            rest = {key: other for key, other in valid.items() if key != field}
+            head = as_json(rest)[:-1] + (b"," if rest else b"")
+            yield f"many {field}", head + b'"%b":[' % field.encode() + b",".join(items) + b"]}"
+            yield f"wrong {field}", head + b'"%b":[' % field.encode() + filling(b"0", min(2 * few, size)) + b"]}"
+
+
+def with_first_text(value, text):
+    """The body with a text in the place of its first one, other than a word of a protocol."""
+    copy = json.loads(json.dumps(value))
+    named = [key for key in ("text", "question", "query", "prompt", "input", "id") if key in copy]
+    copy[named[0] if named else "more"] = text
+    return copy
+
+
+async def longest_beat(app, work):
+    """Results of the work, and the longest time between two answers of /health: (CPU s, wall s)."""
+    beats = [(time.process_time(), time.perf_counter())]
+    ended = asyncio.Event()
+
+    async def ask():
+        while not ended.is_set():
+            assert (await send(app, "GET", "/health", headers=HEALTH)).status == 200
+            beats.append((time.process_time(), time.perf_counter()))
+
+    asking = asyncio.create_task(ask())
+    await asyncio.sleep(0)
+    try:
+        result = await work
+    finally:
+        ended.set()
+        await asking
+    pairs = list(zip(beats, beats[1:], strict=False))
+    return result, max(after[0] - before[0] for before, after in pairs), max(after[1] - before[1] for before, after in pairs)
+
+
+def parser_s():
+    """CPU time of one parser over 4 MiB of small values."""
+    body = b"[" + filling(b"0", 4 * 2**20) + b"]"
+    started = time.process_time()
+    json.loads(body)
+    return time.process_time() - started
+
+
+def bodies(service, name):
+    """(method, path, shape, body, rule) of each route that reads a body."""
+    for (method, path), rule in RULES[name].items():
+        limit = rule.body_limit(doorkeeper.LOCAL)
+        size = limit or UPLOAD
+        if method in ("GET", "DELETE") and size <= 1024:
+            continue
+        values = documents.MAX_ESTIMATED_VALUES if path == "/v1/estimate" else rule.max_values
+        valid = service.bodies.get((method, path), {"question": "Which ward?"})
+        for shape, body in shapes(valid, size, values):
+            yield method, path, shape, body
+
+
+async def measured(service, name, only=""):
+    """By route and shape: the longest beat beside the parser, in wall seconds, and the status."""
+    found = {}
+    for method, path, shape, body in bodies(service, name):
+        if only and path != only:
+            continue
+        request = service.request(method, filled(path), content=body, query=QUERIES.get(path, ""))
+        work = send_request(service.app, request, headers=[ACCEPT])
+        got, cpu_s, wall_s = await longest_beat(service.app, work)
+        found[path, shape, len(body)] = (cpu_s, wall_s, got.status)
+    return found
+
+
+@pytest.mark.parametrize("name", SERVICES)
+async def test_while_the_largest_and_worst_body_of_any_route_comes_others_are_answered(tmp_path, name, record_property):
+    settings = {"max_document_bytes": UPLOAD} if name == "edge" else {}
+    async with SERVICES[name](tmp_path, **settings) as service:
+        await measured(service, name, only="/mcp")  # what is made for the first message
+        found, unit = await measured(service, name), min(parser_s() for _ in range(5))
+    slow = sorted(((cpu / unit, wall, status, at) for at, (cpu, wall, status) in found.items()), reverse=True)
+    record_property("slowest", repr(slow[:5]))
+    print(f"parser {unit * 1000:.0f} ms", *(f"{r:5.2f} {w * 1000:6.0f} ms {s} {at}" for r, w, s, at in slow[:25]), sep="\n")
+    assert {status for _, _, status, _ in slow} & {413, 422} == {413, 422}
+    assert slow[0][0] < MOST
