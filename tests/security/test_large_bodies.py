@@ -17,7 +17,6 @@ from edge_node.api import access as edge_access
 from edge_node.api import documents
 from edge_node.api.console import access as edge_pages
 from shared.http import doorkeeper
-from shared.http.access import Rule
 from tests.support.both_services import QUERIES, SERVICES, as_json, filled
 from tests.support.raw_asgi import send, send_request
 
@@ -26,7 +25,6 @@ RULES = {
     "cloud": cloud_access.RULES | cloud_pages.RULES,
 }
 UPLOAD = 8 * 2**20  # the edge's cap of a document in these tests
-ACCEPT = ("accept", "application/json, text/event-stream")
 HEALTH = [("host", "127.0.0.1")]
 MOST = 2.0  # parsers over 4 MiB
 
@@ -99,8 +97,26 @@ def parser_s():
     return time.process_time() - started
 
 
+def forms(size):
+    """Bodies of a browser's forms, of about ``size`` bytes."""
+    yield "fields", b"a=1&" * (size // 4)
+    yield "one field", b"question=" + b"x" * (size - 16)
+    yield "escaped", b"question=" + b"%41" * (size // 3 - 16)
+
+
+def parts(size):
+    """The same with files."""
+    part = b'--b\r\ncontent-disposition: form-data; name="a"\r\n\r\n1\r\n'
+    yield "parts", part * (size // len(part) - 1) + b"--b--\r\n"
+    file = part.replace(b'"a"', b'"file"; filename="a.txt"').removesuffix(b"1\r\n")
+    yield "one file", file + b"x\r\n" * (size // 3 - 100) + b"\r\n--b--\r\n"
+
+
+FORM, PARTS = "application/x-www-form-urlencoded", "multipart/form-data; boundary=b"
+
+
 def bodies(service, name):
-    """(method, path, shape, body, rule) of each route that reads a body."""
+    """(method, path, shape, content type, body) of each route that reads a body."""
     for (method, path), rule in RULES[name].items():
         limit = rule.body_limit(doorkeeper.LOCAL)
         size = limit or UPLOAD
@@ -108,19 +124,24 @@ def bodies(service, name):
             continue
         values = documents.MAX_ESTIMATED_VALUES if path == "/v1/estimate" else rule.max_values
         valid = service.bodies.get((method, path), {"question": "Which ward?"})
-        for shape, body in shapes(valid, size, values):
-            yield method, path, shape, body
+        kinds = [("application/json", shapes(valid, size, values))] if not rule.is_page else [(FORM, forms(size))]
+        if limit is None:
+            kinds.append((PARTS, parts(size)))
+        for kind, found in kinds:
+            for shape, body in found:
+                yield method, path, shape, kind, body
 
 
 async def measured(service, name, only=""):
-    """By route and shape: the longest beat beside the parser, in wall seconds, and the status."""
+    """By route and shape: CPU and wall seconds of the longest beat, and the status."""
     found = {}
-    for method, path, shape, body in bodies(service, name):
+    for method, path, shape, kind, body in bodies(service, name):
         if only and path != only:
             continue
-        request = service.request(method, filled(path), content=body, query=QUERIES.get(path, ""))
-        work = send_request(service.app, request, headers=[ACCEPT])
-        got, cpu_s, wall_s = await longest_beat(service.app, work)
+        target = filled(path.replace("{form}", "rules"))
+        headers = {"content-type": kind, "accept": "application/json, text/event-stream"}
+        request = service.request(method, target, content=body, query=QUERIES.get(path, ""), headers=headers.items())
+        got, cpu_s, wall_s = await longest_beat(service.app, send_request(service.app, request))
         found[path, shape, len(body)] = (cpu_s, wall_s, got.status)
     return found
 
