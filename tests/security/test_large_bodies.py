@@ -1,7 +1,7 @@
 """No body of any route holds the event loop: other callers have their answers meanwhile.
 
-Measured in CPU time of this process, and beside the time of one parser over 4 MiB of small values, in the
-same run: half of the 100 ms that ``/health`` may take on the machines that we measure on.
+Measured in CPU time of this process, beside that of one parser over 4 MiB of small values in the same run:
+80 of the 100 ms that ``/health`` may take, on two quiet cores.
 """
 
 import asyncio
@@ -16,6 +16,7 @@ from cloud_server.api.console import access as cloud_pages
 from edge_node.api import access as edge_access
 from edge_node.api import documents
 from edge_node.api.console import access as edge_pages
+from edge_node.documents.jobs import JobQueue
 from shared.http import doorkeeper
 from tests.support.both_services import QUERIES, SERVICES, as_json, filled
 from tests.support.raw_asgi import send, send_request
@@ -26,7 +27,7 @@ RULES = {
 }
 UPLOAD = 8 * 2**20  # the edge's cap of a document in these tests
 HEALTH = [("host", "127.0.0.1")]
-MOST = 2.0  # parsers over 4 MiB
+MOST = 1.2  # parsers over 4 MiB
 
 
 def filling(unit, size):
@@ -120,7 +121,7 @@ def bodies(service, name):
     for (method, path), rule in RULES[name].items():
         limit = rule.body_limit(doorkeeper.LOCAL)
         size = limit or UPLOAD
-        if method in ("GET", "DELETE") and size <= 1024:
+        if method == "GET":  # reads none; the guard has its 64 KiB at most
             continue
         values = documents.MAX_ESTIMATED_VALUES if path == "/v1/estimate" else rule.max_values
         valid = service.bodies.get((method, path), {"question": "Which ward?"})
@@ -132,28 +133,67 @@ def bodies(service, name):
                 yield method, path, shape, kind, body
 
 
-async def measured(service, name, only=""):
-    """By route and shape: CPU and wall seconds of the longest beat, and the status."""
+async def measured(service, name, only="", enough_s=float("inf")):
+    """By route and shape: CPU and wall seconds of the longest beat, and the status; what takes longer than enough
+    has two more tries, as a collection of garbage may come between.
+    """
     found = {}
     for method, path, shape, kind, body in bodies(service, name):
         if only and path != only:
             continue
-        target = filled(path.replace("{form}", "rules"))
+        target = filled(path)
         headers = {"content-type": kind, "accept": "application/json, text/event-stream"}
         request = service.request(method, target, content=body, query=QUERIES.get(path, ""), headers=headers.items())
-        got, cpu_s, wall_s = await longest_beat(service.app, send_request(service.app, request))
+        for _ in range(3):
+            got, cpu_s, wall_s = await longest_beat(service.app, send_request(service.app, request))
+            if cpu_s < enough_s:
+                break
+            request = service.request(method, target, content=body, query=QUERIES.get(path, ""), headers=headers.items())
         found[path, shape, len(body)] = (cpu_s, wall_s, got.status)
     return found
 
 
 @pytest.mark.parametrize("name", SERVICES)
-async def test_while_the_largest_and_worst_body_of_any_route_comes_others_are_answered(tmp_path, name, record_property):
+async def test_while_the_largest_and_worst_body_of_any_route_comes_others_are_answered(tmp_path, name, monkeypatch):
     settings = {"max_document_bytes": UPLOAD} if name == "edge" else {}
     async with SERVICES[name](tmp_path, **settings) as service:
+        monkeypatch.setattr(JobQueue, "take_next", lambda *_, **__: None)  # reading has a process of its own
         await measured(service, name, only="/mcp")  # what is made for the first message
-        found, unit = await measured(service, name), min(parser_s() for _ in range(5))
-    slow = sorted(((cpu / unit, wall, status, at) for at, (cpu, wall, status) in found.items()), reverse=True)
-    record_property("slowest", repr(slow[:5]))
-    print(f"parser {unit * 1000:.0f} ms", *(f"{r:5.2f} {w * 1000:6.0f} ms {s} {at}" for r, w, s, at in slow[:25]), sep="\n")
-    assert {status for _, _, status, _ in slow} & {413, 422} == {413, 422}
+        unit = min(parser_s() for _ in range(5))
+        found = await measured(service, name, enough_s=MOST * unit)
+    slow = [(round(cpu_s / unit, 2), round(1000 * wall_s), status, at) for at, (cpu_s, wall_s, status) in found.items()]
+    slow.sort(reverse=True)
+    print(f"a parser: {unit * 1000:.0f} ms; slowest:", *slow[:10], sep="\n")  # of a failure, or with -s
+    assert {200, 413, 422} <= {status for _, _, status, _ in slow}
     assert slow[0][0] < MOST
+
+
+async def test_a_long_conversation_is_cut_before_it_is_looked_at(tmp_path):
+    names = " ".join(f"Word{number} Name{number}" for number in range(600))
+    turns = [{"role": "user", "content": names[:3900]}, {"role": "assistant", "content": names[:5500]}] * 99
+    body = as_json({"model": "dgrag-local", "messages": [*turns, {"role": "user", "content": "And it?"}]})
+    async with SERVICES["edge"](tmp_path) as service:
+        request = service.request("POST", "/v1/chat/completions", content=body)
+        await send_request(service.app, request)
+        tries = [await longest_beat(service.app, send_request(service.app, request)) for _ in range(3)]
+    assert {got.status for got, _, _ in tries} == {200}
+    assert min(cpu_s for _, cpu_s, _ in tries) < MOST * min(parser_s() for _ in range(5))
+
+
+async def test_null_control_a_message_that_is_parsed_whole_keeps_the_others_waiting(tmp_path, monkeypatch):
+    monkeypatch.setattr(doorkeeper, "check_shape", lambda body, **_: None)
+    async with SERVICES["edge"](tmp_path) as service:
+        await service.call("POST", "/mcp", content=b"{}")
+        found = await measured(service, "edge", only="/mcp")
+    assert max(cpu_s for cpu_s, _, _ in found.values()) > 3 * MOST * min(parser_s() for _ in range(5))
+
+
+async def test_a_long_message_of_mcp_is_for_who_may_write(tmp_path):
+    sent = as_json({"jsonrpc": "2.0", "id": 1, "method": "ping", "params": {"text": "x" * 2**17}})
+    async with SERVICES["edge"](tmp_path) as service:
+        ring = service.app.state.guard._keys
+        keys = {role: ring.add(role, role, now=time.time()) for role in ("admin", "write", "read")}
+        for role, status in (("read", 413), ("write", 200)):
+            shown = {"authorization": f"Bearer {keys[role]}", "accept": "application/json, text/event-stream"}
+            got = await service.call("POST", "/mcp", content=sent, headers=shown.items())
+            assert got.status == status, got
