@@ -21,6 +21,7 @@ from cloud_server.database.port import Database, SharedDatabase
 from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.registry.sealing import Sealer
+from cloud_server.routing.delta_embedding import part_turns
 from cloud_server.routing.memories import MemoryStore
 from cloud_server.routing.memory_index import MemoryIndex
 from cloud_server.routing.renewal import Renewal
@@ -77,6 +78,7 @@ class Cloud:
         try:
             purged = await self.summary_index.expel(edge, by=by)
             await self.bank.renew()
+            self.bank.forget_unfinished(edge)
         finally:
             self.eraser.note()
             await self.mailbox.forget(edge)
@@ -212,9 +214,10 @@ def _routing(
     embedder, known = models.embedder, cosines_of(models.embedder.fingerprint)
     index, direct, hints = (open_index(settings.index, embedder.dimensions) for _ in range(3))
     store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)
-    summary_index = SummaryIndex(registry, store, index, embedder, english_only=bool(known and known.english_only))
+    turns, english_only = part_turns(), bool(known and known.english_only)
+    summary_index = SummaryIndex(registry, store, index, embedder, english_only=english_only, turns=turns)
     memories = MemoryStore(database, clock, max_per_edge=settings.max_memories_per_edge, on_removed=eraser.note)
-    bank = MemoryIndex(registry, memories, direct, hints, embedder, is_on=settings.memory_bank)
+    bank = MemoryIndex(registry, memories, direct, hints, embedder, is_on=settings.memory_bank, turns=turns)
     return store, summary_index, memories, bank
 
 

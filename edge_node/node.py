@@ -6,12 +6,14 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from edge_node.answering.answerer import Answerer, Ask
+import numpy as np
+
+from edge_node.answering.answerer import Answerer, Ask, SearchResult
 from edge_node.answering.chat_titles import written_title
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
@@ -40,12 +42,14 @@ from edge_node.egress.sharing import Sharing
 from edge_node.folders.inside import Inside
 from edge_node.folders.keeper import FolderKeeper
 from edge_node.graph.store import GraphStore
-from edge_node.records import DocumentText, Offered, silent
+from edge_node.records import DocumentText, Offered, Retrieval, silent
 from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
+from shared.admission import Admission
 from shared.errors import Conflict, DgragError, ModelTimeout, NotFound, StoreDamaged, TooLarge
-from shared.limits import Admission, Breaker, Deadline
+from shared.limits import Breaker, Deadline
+from shared.parts import parts_of
 from shared.ports import FloatArray
 from shared.records import Answer, DocumentId, Route
 from shared.reduce import OnText, ignore_text
@@ -57,6 +61,7 @@ from shared.text.document_names import document_name
 
 T = TypeVar("T")
 log = logging.getLogger("dgrag.edge")
+SEARCHES_AT_ONCE, SEARCHES_ELSEWHERE_AT_ONCE = 4, 16
 POLICY_EVERY_S = 1.0  # between two looks at the policy file where nobody asks
 
 
@@ -77,10 +82,33 @@ def why(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Admissions:
-    """Who may ask the model now, and who waits. Questions about everything take minutes: they never hold the turns of the others."""
+    """Who may have work done now, and who waits, for each kind of work: the long ones never hold the turns of the short ones."""
 
-    questions: Admission
-    overviews: Admission
+    questions: Admission  # the model answers them
+    overviews: Admission  # questions about everything, which take minutes
+    searches: Admission  # of this site's passages
+    searches_elsewhere: Admission  # of all sites' passages; most of such a search waits for other sites
+    embeddings: Admission  # texts of programs, some at a time
+
+    @classmethod
+    def by(cls, settings: EdgeSettings) -> Admissions:
+        """As many as the settings say."""
+
+        def of(at_once: int) -> Admission:
+            return Admission(at_once=at_once, waiting=settings.questions_waiting)
+
+        return cls(
+            questions=of(settings.questions_at_once),
+            overviews=of(settings.global_questions_at_once),
+            searches=of(SEARCHES_AT_ONCE),
+            searches_elsewhere=of(SEARCHES_ELSEWHERE_AT_ONCE),
+            embeddings=of(1),
+        )
+
+    def by_kind(self) -> dict[str, Admission]:
+        """All of them, as metrics name them."""
+        searches = {"search": self.searches, "search_elsewhere": self.searches_elsewhere}
+        return {"question": self.questions, "global": self.overviews, "embedding": self.embeddings, **searches}
 
     def of(self, ask: Ask | GlobalAsk) -> Admission:
         """The turns for such a question."""
@@ -122,7 +150,6 @@ class EdgeNode:
     _asked: str = ""  # what of the sharing policy the last settle was asked for
     _told: str = ""  # what of it the summaries obeyed at the last look; empty: not all of it
     _estimator: Estimator = field(init=False)
-    _embedding: asyncio.Lock = field(default_factory=asyncio.Lock)  # two large batches at once would hold up the questions
     _titling: asyncio.Lock = field(default_factory=asyncio.Lock)
     _moving: bool = False  # the index that answers may not write: another embedding model takes over
     _next: Searching | None = None  # with that model
@@ -131,10 +158,7 @@ class EdgeNode:
         self.meter = Meter(self.settings.id)
         chosen = self.settings
         self._estimator = Estimator(self.cutter, self._check, self._known, share=chosen.model_share, each=chosen.calls_a_passage)
-        self.admissions = Admissions(
-            Admission(at_once=chosen.questions_at_once, waiting=chosen.questions_waiting),
-            Admission(at_once=chosen.global_questions_at_once, waiting=chosen.questions_waiting),
-        )
+        self.admissions = Admissions.by(chosen)
 
     async def run(self) -> None:
         """Open the caches, then index documents and hold the line to the cloud until cancelled."""
@@ -334,7 +358,7 @@ class EdgeNode:
         """
         if not ask.earlier or stands_alone(ask.question):
             return ask
-        async with self.admissions.of(ask).turn():
+        async with self.admissions.of(ask).turn(ask.asker):
             told = await standalone(self.models.generator, ask.question, ask.earlier, trace, deadline_s=deadline.left_s())
         on_asked(told.question)
         return replace(ask, question=told.question, escalation=ask.escalation if told.is_typed else ask.escalation or "ask")
@@ -363,16 +387,16 @@ class EdgeNode:
             return Answer(secrets.token_hex(8), NOTHING_MATCHES, (), route, reason=NOTHING_MATCHES, answered=False, trace=trace.steps())
         turns = self.admissions.of(ask)
         if isinstance(ask, GlobalAsk):
-            async with turns.turn():
+            async with turns.turn(ask.asker):
                 return await self.overview.answer(ask, trace, deadline, on_text)
         look = await self.answerer.remembered(ask, trace)
-        async with turns.turn() if look.answer is None else contextlib.nullcontext():
+        async with turns.turn(ask.asker) if look.answer is None else contextlib.nullcontext():
             return await self.answerer.answer(ask, trace, look)
 
     def check_turn(self, ask: Ask | GlobalAsk) -> None:
         """For an answer whose head goes out before its turn comes: raises Overloaded, which is counted, when ``ask`` would."""
         with self.meter.counting_failures():
-            self.admissions.of(ask).check()
+            self.admissions.of(ask).check(ask.asker)
 
     async def title(self, topic: str) -> str:
         """A title for a conversation that began so, by the model; "" where it fails, or writes one already: nobody waits for that."""
@@ -381,13 +405,38 @@ class EdgeNode:
         async with self._titling:
             return await written_title(self.models.generator, topic)
 
-    async def embed(self, texts: Sequence[str]) -> FloatArray:
-        """Unit vectors (n, d) of texts, by the model that this edge searches with. Raises ModelTimeout, ModelReplyError."""
+    async def search(self, ask: Ask, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
+        """Passages of this site, as ``Answerer.find_here``, in turn. Raises Overloaded, ModelTimeout (the wait counts)."""
+        async with self._in_time(), self.admissions.searches.turn(ask.asker):
+            return await self.answerer.find_here(ask, budget_tokens=budget_tokens, top_k=top_k)
+
+    async def search_everywhere(self, ask: Ask, *, budget_tokens: int | None = None, top_k: int | None = None) -> SearchResult:
+        """Passages of all sites, as ``Answerer.find``, in turn. Raises as ``search``, and as ``Answerer.find``."""
+        async with self._in_time(), self.admissions.searches_elsewhere.turn(ask.asker):
+            return await self.answerer.find(ask, Trace(), budget_tokens=budget_tokens, top_k=top_k)
+
+    async def embed(self, texts: Sequence[str], *, asker: str) -> FloatArray:
+        """Unit vectors (n, d) of texts, by the model that this edge searches with.
+
+        Some texts at a time, in turn with those of other askers. Raises Overloaded, ModelTimeout, ModelReplyError.
+        """
+        turns, rows, turn = self.admissions.embeddings, list[FloatArray](), self.admissions.embeddings.turn
+        async with self._in_time():
+            for part in parts_of(texts):
+                async with turn(asker, cost=part.cost):
+                    rows.append(await self.models.embedder.embed(part.texts))
+                turn = turns.next_turn
+        return np.concatenate(rows)
+
+    @contextlib.asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        """Raises ModelTimeout for what takes longer than an answer may."""
+        limit_s = self.settings.answer_deadline_s
         try:
-            async with asyncio.timeout(self.settings.answer_deadline_s), self._embedding:
-                return await self.models.embedder.embed(texts)
+            async with asyncio.timeout(limit_s):
+                yield
         except TimeoutError as error:
-            raise ModelTimeout(deadline_s=self.settings.answer_deadline_s) from error
+            raise ModelTimeout(deadline_s=limit_s) from error
 
     async def estimate(self, offered: Sequence[Offered]) -> Estimate:
         """What indexing these documents would cost. Nothing is stored or spent."""

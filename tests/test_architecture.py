@@ -347,6 +347,7 @@ BORDER = [
     "edge_node/strategies/ketrag/strategy.py",
     "edge_node/strategies/naive.py",
     "edge_node/strategies/write_path.py",
+    "shared/admission.py",
     "shared/client/access.py",
     "shared/client/calls.py",
     "shared/client/clients.py",

@@ -18,6 +18,7 @@ from cloud_server.database.opening import ring_in
 from cloud_server.database.port import SharedDatabase
 from cloud_server.registry.sealing import Sealer
 from cloud_server.registry.sessions import SharedSessions
+from shared.admission import Admission
 from shared.http.background import at_work
 from shared.http.console.keys import key_pages
 from shared.http.console.routes import console_problem, console_router
@@ -28,7 +29,6 @@ from shared.http.keys import keys_router
 from shared.http.middleware import AccessLog
 from shared.http.problems import install_problems
 from shared.http.service import TELEMETRY_OFF, browser_sessions, doorkeeper
-from shared.limits import Admission
 from shared.ports import Clock, SystemClock
 from shared.telemetry.correlation import Correlation, Recorder
 from shared.telemetry.metrics import MetricReading, Scrape, each, single, turns_of

@@ -110,18 +110,21 @@ async def heads(
 
 
 @router.put("/{edge}/summaries")
-async def put_summaries(edge: OwnEdge, body: DeltaBody, cloud: CloudDep) -> Enrolled:
-    """Apply a delta once; 409 ``resync`` asks for a snapshot."""
-    await cloud.summary_index.accept(edge, body.to_record())
+async def put_summaries(edge: OwnEdge, body: DeltaBody, cloud: CloudDep, request: Request) -> Enrolled:
+    """Apply a delta once; 409 ``resync`` asks for a snapshot. Given up when the caller goes."""
+    await while_connected(request, cloud.summary_index.accept(edge, body.to_record()))
     return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
 
 
 @router.put("/{edge}/memories")
-async def put_memories(edge: OwnEdge, body: MemoryDelta, cloud: CloudDep) -> Enrolled:
-    """Apply a delta once; 409 ``resync`` asks for a snapshot, and ``conflict`` says that this cloud holds no memories."""
+async def put_memories(edge: OwnEdge, body: MemoryDelta, cloud: CloudDep, request: Request) -> Enrolled:
+    """Apply a delta once; 409 ``resync`` asks for a snapshot, and ``conflict`` says that this cloud holds no memories.
+
+    Given up when the caller goes.
+    """
     if not cloud.bank.is_on:
         raise Conflict("this cloud holds no memories", next_step="share none, or ask its operator for DGRAG_CLOUD_MEMORY_BANK")
-    await cloud.bank.accept(edge, body)
+    await while_connected(request, cloud.bank.accept(edge, body))
     return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
 
 

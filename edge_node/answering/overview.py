@@ -61,6 +61,7 @@ class GlobalAsk:
     earlier: tuple[Exchange, ...] = ()  # the conversation so far
     labels: frozenset[str] | None = None  # of the documents that the asker may read; None: all
     filters: Filters | None = None  # of the documents that it is about; with them the question stays here
+    asker: str = ""  # with whom turns are shared, as ``Caller.asker``
 
 
 class ServePoints(Protocol):

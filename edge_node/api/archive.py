@@ -21,6 +21,7 @@ from edge_node.node import EdgeNode
 from edge_node.records import Offered, document_id
 from edge_node.settings import CloudLineSettings, EdgeSettings, NodeSettings
 from shared.errors import Conflict
+from shared.http.json_shape import check_shape
 from shared.records import DocumentId
 from shared.settings_reference import reference
 from shared.text.document_names import document_name
@@ -119,9 +120,10 @@ async def import_document(request: Request, node: Node) -> Imported:
         file, said = form.get("file"), form.get("about")
         if not isinstance(file, UploadFile) or not isinstance(said, str):
             raise RequestValidationError([{"type": "missing", "loc": ("body",), "msg": "the form has no parts 'file' and 'about'"}])
+        check_shape(said.encode())
         about, raw = validated(lambda: ImportAbout.model_validate_json(said)), await file.read()
     name, source = document_name(about.name), about.source or None
-    identity = document_id(name, raw)
+    identity = await asyncio.to_thread(document_id, name, raw)
     offered = Offered(identity, name, raw, about.reader, about.title, about.labels, about.created_at, source)
     done = await node.bring(offered, replace=about.replace)
     return Imported(document_id=identity, outcome="added" if isinstance(done, Accepted) else done)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import re
 from typing import Protocol
 
 from fastapi import Request
@@ -12,6 +11,7 @@ from starlette.requests import ClientDisconnect
 
 from shared.errors import Expelled, Forbidden, MalformedText, Overloaded, TooLarge, Unauthenticated
 from shared.http.access import Caller, Role, Rule, is_form
+from shared.http.json_shape import check_shape
 from shared.http.keyring import PREFIX, KeyRing
 from shared.http.open_mode import SAFE, check_local
 from shared.limits import Buckets
@@ -22,27 +22,7 @@ BODY_S = 30.0  # seconds that a body may take
 LOCAL = Caller("local", frozenset[Role]({"read", "write", "admin", "metrics"}))
 ANYONE = Caller("anyone", frozenset[Role]({"anyone"}))
 
-MAX_DEPTH = 32
-STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # possessive: linear, also for a string without an end
-NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
-
-
-def is_too_deep(body: bytes, *, most: int = MAX_DEPTH) -> bool:
-    """Whether arrays and objects are nested deeper than ``most``; a body with a NUL, which is no UTF-8 JSON, counts as too deep.
-
-    >>> is_too_deep(b"[[1]]", most=2), is_too_deep(b"[[[1]]]", most=2), is_too_deep(b'["[[[["]', most=2)
-    (False, True, False)
-    """
-    if b"\0" in body:  # UTF-16 and UTF-32, whose strings this cannot tell from structure
-        return True
-    if body.count(b"[") + body.count(b"{") <= most:
-        return False
-    depth = 0
-    for bracket in STRING.sub(b"", body).translate(None, NO_BRACKET):
-        depth += 1 if bracket in b"[{" else -1
-        if depth > most:
-            return True
-    return False
+SMALL_BYTES = 64 * 2**10  # a body that is looked at on the event loop
 
 
 class EdgeAuthenticator(Protocol):
@@ -131,7 +111,7 @@ class Doorkeeper:
         else:
             caller = request.state.caller = await self._known(request, rule)  # for a page that says no, too
             if caller is not LOCAL:
-                self._count(self._callers, f"{'edge' if 'edge' in caller.roles else 'key'} {caller.name}", "you ask too often")
+                self._count(self._callers, caller.asker, "you ask too often")
             if not rule.roles & caller.roles:
                 raise Forbidden(
                     f"{caller.name!r} may not do this: it takes the role {' or '.join(sorted(rule.roles))}", next_step="use another key"
@@ -144,11 +124,20 @@ class Doorkeeper:
             self._sessions.check_token(request)
         if request.headers.get("content-encoding", "identity") != "identity":
             raise HTTPException(415, "a compressed body is not taken")
-        if rule.max_body_bytes is not None:
-            body = await self._body(request, rule.max_body_bytes, must_declare="edge" in caller.roles)
-            if self._edges is not None and "edge" in caller.roles:
-                self._edges.check_body(request, body)
+        if (limit := rule.body_limit(caller)) is not None:
+            body = await self._body(request, limit, must_declare="edge" in caller.roles)
+            if len(body) <= SMALL_BYTES:
+                self._check_body(request, rule, caller, body)
+            else:
+                await asyncio.to_thread(self._check_body, request, rule, caller, body)
         return caller
+
+    def _check_body(self, request: Request, rule: Rule, caller: Caller, body: bytes) -> None:
+        check_shape(body, max_values=rule.max_values)
+        if not is_form(request) and holds_half_a_pair(body):
+            raise MalformedText
+        if self._edges is not None and "edge" in caller.roles:
+            self._edges.check_body(request, body)
 
     async def _known(self, request: Request, rule: Rule) -> Caller:
         try:
@@ -206,8 +195,4 @@ class Doorkeeper:
         except TimeoutError as error:
             raise HTTPException(408, f"the request body did not come within {self._body_s:.0f} s") from error
         body = request._body = b"".join(pieces)
-        if is_too_deep(body):
-            raise TooLarge("the nesting of the request body", limit=MAX_DEPTH, unit="levels")
-        if not is_form(request) and holds_half_a_pair(body):
-            raise MalformedText
         return body

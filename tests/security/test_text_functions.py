@@ -30,7 +30,7 @@ from edge_node.policy.persons import may_be_persons
 from edge_node.policy.redaction import Redactor, blotted
 from edge_node.policy.rules import Redact
 from shared.errors import UnreadableDocument
-from shared.http.doorkeeper import is_too_deep
+from shared.http.json_shape import shape_of
 from shared.models.fake import WordTokenizer
 from shared.ports import Message
 from shared.records import Answer, Chunk, Document, Evidence
@@ -135,7 +135,7 @@ FUNCTIONS = [
     Working("one line", one_line),
     Working("control tokens", without_control_tokens),
     Working("a fence that is given away", lambda text: Fence("7f3a").is_given_away(text, [Message("system", text)])),
-    Working("depth of JSON", lambda text: is_too_deep(text.encode())),
+    Working("shape of JSON", lambda text: shape_of(text.encode(), most_values=10)),
     Working("a copy", lambda text: is_copy(text, text), MIDDLE),
     Working("a copy of other words", lambda text: is_copy(text, text.upper()[::-1]), MIDDLE),
     Working("is a refusal", is_refusal),

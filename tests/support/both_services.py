@@ -85,6 +85,7 @@ VALUES = {  # of path parameters
     "memory_id": "m1",
     "number": "1",
     "key": "k1",
+    "key_id": "k1",
 }
 QUERIES = {"/v1/edges/{edge}/poll": "wait_s=0"}
 

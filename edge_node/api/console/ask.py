@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -31,6 +31,7 @@ from edge_node.policy.rules import EscalationMode
 from edge_node.policy.shares import MEANING, QUESTIONS
 from edge_node.records import Filters
 from shared.client.hearing import Completed, Void
+from shared.http.access import caller_of
 from shared.http.console.pages import Pages, pages_of
 from shared.http.console.routes import BLANK_IS_NONE
 from shared.http.middleware import while_connected
@@ -141,6 +142,7 @@ async def ask(form: Annotated[AskForm, Form()], request: Request, node: Node) ->
         asked = GlobalAsk(form.question, None, escalation, form.purpose or "", filters=form.filters())
     else:
         asked = Ask(form.question, form.mode, None, escalation, form.purpose or "", filters=form.filters())
+    asked = replace(asked, asker=caller_of(request).asker)
     node.check_turn(asked)
     response = EventSourceResponse(_events(pages_of(request), request, node, asked, form))
     if form.informed:
@@ -158,8 +160,8 @@ async def judge(query_id: str, form: Annotated[Feedback, Form()], request: Reque
 @router.post("/console/found")
 async def found(form: Annotated[WhatForm, Form()], request: Request, node: Node) -> HTMLResponse:
     """The passages of this site that are nearest to a question, for somebody who got no answer; no language model has a part in it."""
-    asked = Ask(form.question, "local", filters=form.filters())
-    got = await while_connected(request, node.answerer.find_here(asked, top_k=FOUND))
+    asked = Ask(form.question, "local", filters=form.filters(), asker=caller_of(request).asker)
+    got = await while_connected(request, node.search(asked, top_k=FOUND))
     return pages_of(request).page(request, "own/found.html", near=[_near(one, form.question) for one in got.evidence[:FOUND]])
 
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import resource
 import struct
 from collections.abc import Iterator
+from itertools import islice
 
 from edge_node.documents.readers.extracted import PDF, extracted, paged
 from edge_node.documents.readers.tessdata import TesseractData, chosen
-from edge_node.documents.readers.text import ReadText, placed, stem
+from edge_node.documents.readers.text import ReadText, check_pages, placed, stem
 from shared.errors import UnreadableDocument
 
 AT_ONCE = 4  # pages
@@ -39,7 +40,9 @@ def with_recognised(name: str, data: bytes, layer: dict[int, str]) -> tuple[dict
 
 
 def read_image(name: str, data: bytes) -> ReadText:
-    """Return the text in an image, of a TIFF file with several by page. Raises UnreadableDocument: ``no_text``, ``bad_image``."""
+    """Return the text in an image, of a TIFF file with several by page. Raises UnreadableDocument."""
+    count = sum(1 for _ in islice(_directories(data), MAX_IMAGES + 1))
+    check_pages(name, count, unit="images", most=MAX_IMAGES)
     read = chosen.get().data()
     if not read:
         raise UnreadableDocument(name, "no_text", f"it is an image, and {_absent()}", next_step=INSTALL)
@@ -85,15 +88,29 @@ def _is_late() -> bool:
 
 def _single(data: bytes) -> Iterator[bytes]:
     """A TIFF file's images, each as a file whose first image it is: only the offset in the head is another."""
-    order = "<" if data[:2] == b"II" else ">"
-    if len(data) < 8 or data[:4] not in (b"II*\0", b"MM\0*"):
+    if not _is_tiff(data):
         yield data
+    for at in _directories(data):
+        yield data[:4] + struct.pack(f"{_order(data)}I", at) + data[8:]
+
+
+def _is_tiff(data: bytes) -> bool:
+    return len(data) >= 8 and data[:4] in (b"II*\0", b"MM\0*")
+
+
+def _order(data: bytes) -> str:
+    return "<" if data[:2] == b"II" else ">"
+
+
+def _directories(data: bytes) -> Iterator[int]:
+    """Where the description of each image of a TIFF file begins; none of another file."""
+    if not _is_tiff(data):
         return
-    seen = set[int]()
+    seen, order = set[int](), _order(data)
     (at,) = struct.unpack_from(f"{order}I", data, 4)
-    while 8 <= at <= len(data) - 6 and at not in seen and len(seen) < MAX_IMAGES:
+    while 8 <= at <= len(data) - 6 and at not in seen:
         seen.add(at)
-        yield data[:4] + struct.pack(f"{order}I", at) + data[8:]
+        yield at
         (entries,) = struct.unpack_from(f"{order}H", data, at)
         following = at + 2 + 12 * entries
         at = struct.unpack_from(f"{order}I", data, following)[0] if following + 4 <= len(data) else 0
