@@ -41,7 +41,9 @@ def parsed_names(value: object) -> object:
 
 def parsed_set(value: object) -> object:
     """The set that a text names by commas; anything else as it is."""
-    return frozenset(name.strip() for name in value.split(",")) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return frozenset(name.strip() for name in value.split(",") if name.strip())
 
 
 def secret_of(given: SecretStr | None, file: Path | None, variable: str) -> str:
@@ -61,6 +63,7 @@ Algorithm = Literal["RS256", "ES256", "EdDSA"]  # with a secret of the issuer's 
 KeyRole = Literal["read", "write", "admin", "metrics"]
 ALGORITHMS: frozenset[Algorithm] = frozenset({"RS256", "ES256", "EdDSA"})
 ROLE_NAMES: Mapping[str, KeyRole] = {"dgrag-read": "read", "dgrag-write": "write", "dgrag-admin": "admin", "dgrag-metrics": "metrics"}
+Names = Annotated[frozenset[str], NoDecode, BeforeValidator(parsed_set)]
 Algorithms = Annotated[frozenset[Algorithm], NoDecode, BeforeValidator(parsed_set), Field(min_length=1)]
 
 
@@ -69,6 +72,7 @@ class OidcSettings(Section):
 
     oidc_issuer: str = ""  # as its tokens name it, as in https://id.example/realms/ward; empty: API keys only
     oidc_audience: str = ""  # this service's name at the issuer; a token for another one is refused
+    oidc_clients: Names = frozenset()  # programs whose tokens are taken (azp, client_id), by commas; empty: every program's
     oidc_algorithms: Algorithms = ALGORITHMS  # of signatures that are taken, by commas
     oidc_leeway_s: Annotated[float, Field(ge=0, le=600)] = 60.0  # between the issuer's clock and ours
     oidc_keys_s: Annotated[float, Field(ge=600)] = 86_400.0  # so long the issuer's keys are used while it cannot be asked; then 503

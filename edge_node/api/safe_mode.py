@@ -13,8 +13,8 @@ from edge_node.api.access import RULES
 from edge_node.api.console.access import ConsoleRoute, edge_pages
 from edge_node.settings import EdgeSettings
 from shared.errors import SafeMode, StoreDamaged
-from shared.http.caching import CacheHeaders
 from shared.http.access import Rule, guarded
+from shared.http.caching import CacheHeaders
 from shared.http.console.pages import pages_of
 from shared.http.console.routes import console_problem, console_router
 from shared.http.keyring import KeyRing

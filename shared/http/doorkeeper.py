@@ -58,7 +58,7 @@ class TokenReader(Protocol):
     """Knows people and programs by the tokens of an issuer."""
 
     async def caller_of(self, token: str) -> Caller:
-        """Who holds this token. Raises Unauthenticated, and IssuerAway."""
+        """Who holds this token. Raises Unauthenticated, ClaimOverage, and IssuerAway."""
 
     def close(self) -> None:
         """Ask the issuer for nothing any more."""
