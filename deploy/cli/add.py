@@ -36,7 +36,7 @@ from edge_node.documents.collections import BadRow
 from shared.client.errors import body
 from shared.plural import counted
 from shared.ports import SystemClock
-from shared.text.plain import plain
+from shared.text.plain import one_line
 
 MOST_NAMED = 10  # files that were left out
 NO_READER = f"no reader knows this kind of file, so it is left out of its folder; readable are {READABLE}"
@@ -104,7 +104,7 @@ def add(
     marks = None if labels is None else [label.strip() for label in labels.split(",") if label.strip()]
     if skipped := left_out(paths):
         said = f"left out, as no reader knows them: {', '.join(skipped[:MOST_NAMED])}{' …' if len(skipped) > MOST_NAMED else ''}"
-        err().print(plain(said), style="yellow", markup=False)
+        err().print(one_line(said), style="yellow", markup=False)
     with client() as http:
         with SendBars(err()) as bars:
             results = list(send(http, url, files, marks, partial(bars.advance, "sending", size(files))))
