@@ -80,7 +80,7 @@ class RetrievalSettings(TrustSettings, MemorySettings):
     evidence_threshold: Cosine = EVIDENCE_THRESHOLD
     evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = EVIDENCE_BUDGET_TOKENS  # suits the 1.5B model; a large one: 4000
     deadline_s: Seconds = 20.0  # of one fan-out
-    straggler_s: Seconds = 5.0  # after which half of the asked edges may be enough: the others had ten times as long as these
+    straggler_s: Seconds = 5.0  # that an edge has at least, of whose pace nothing is known; then half of the edges may be enough
 
 
 class AnswerSettings(Section):
