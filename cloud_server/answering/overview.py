@@ -132,6 +132,7 @@ class GlobalCoordinator:
             useful={point.edge for point in points},
             requester=requester,
             deadline_s=settings.global_deadline_s,
+            outpaced=result.outpaced,
         )
         if not points:
             return [], ""
