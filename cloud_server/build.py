@@ -192,8 +192,8 @@ def open_mailbox(
 
     check_room(database)
     process = f"{replica}.{new_id()[:8]}"  # started anew, it is another one: what it had asked is lost
-    notices = Notices(database.url, process)
-    tables = LetterTables(database.url, process, grace_s=GRACE_S, alive_s=ALIVE_S)
+    notices = Notices(notices_url or database.url, process, hears=bool(notices_url) or not database.lines.is_pooled)
+    tables = LetterTables(database.url, database.lines, process, grace_s=GRACE_S, alive_s=ALIVE_S)
     return SharedMailbox(tables, notices, Sealer(identity), clock, new_id), notices
 
 

@@ -72,6 +72,7 @@ class SharedDatabase(Database, Protocol):
     """A store that several clouds have open at once."""
 
     url: str  # with its password: not for any log
+    lines: Lines  # how connections to it are made
 
     def join(self) -> AbstractContextManager[Transaction]:
         """As ``write``, but others may write meanwhile."""

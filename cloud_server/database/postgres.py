@@ -6,8 +6,9 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any
+from typing import Any, Self
 
 import psycopg
 from psycopg import errors as said
@@ -20,16 +21,22 @@ from shared.sqlite import migrations_of
 SCHEMA = "dgrag"  # all tables stand in it: a database may hold other things
 WRITERS = 0x6467726167  # key of the advisory lock that the one writer of all clouds holds ("dgrag")
 ERASERS = WRITERS + 1  # the same for whoever erases
+VACUUM = f"VACUUM {SCHEMA}.summaries, {SCHEMA}.memories"
 IDLE_MS = 10_000  # then a transaction whose cloud has vanished ends, and others may write
 READERS = 8  # connections of one cloud, beside its writer's
 CONNECT_S = 2.0  # longest wait for a connection before a request is told to come again
 RECONNECT_S = 5.0  # then a connection is given up, and the next request tries: else the pool would wait ever longer between two tries
 STATEMENT_MS = 30_000  # longest run of one statement; a writer waits as long for its turn
 URL = "DGRAG_CLOUD_DATABASE_URL"
-OPTIONS = (
-    f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c lock_timeout={STATEMENT_MS}"
-    f" -c idle_in_transaction_session_timeout={IDLE_MS} -c synchronous_commit=on"
-)
+SESSION = {  # what holds for each of our statements
+    "search_path": SCHEMA,
+    "statement_timeout": STATEMENT_MS,
+    "lock_timeout": STATEMENT_MS,
+    "idle_in_transaction_session_timeout": IDLE_MS,
+    "synchronous_commit": "on",
+}
+OPTIONS = " ".join(f"-c {name}={value}" for name, value in SESSION.items())
+LOCALLY = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in SESSION.items())
 
 log = logging.getLogger("dgrag.cloud.postgres")
 
@@ -63,6 +70,40 @@ class NamedRow(tuple[Any, ...]):
 def named_rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], NamedRow]:
     """Psycopg's way to be told how rows are made."""
     return no_result if cursor.description is None else NamedRow.of([column.name for column in cursor.description])
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """How connections to one URL are made, and what is said at the beginning of each transaction.
+
+    ``is_pooled``: a pooler such as PgBouncer stands between, which may hand each transaction to another session of PostgreSQL. So nothing
+    is kept in a session: no start options, which poolers refuse, no prepared statements, no ``SET``.
+    """
+
+    is_pooled: bool
+
+    @classmethod
+    def to(cls, url: str) -> Self:
+        """Look who answers. Raises as psycopg."""
+        with psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=int(CONNECT_S)) as connection:
+            row = connection.execute("SELECT pg_backend_pid()").fetchone()
+            return cls(is_pooled(connection.info.backend_pid, row[0] if row else None))
+
+    @property
+    def kwargs(self) -> dict[str, Any]:
+        """Of each connection."""
+        own: dict[str, Any] = {"prepare_threshold": None} if self.is_pooled else {"options": OPTIONS}
+        return {"autocommit": True, "connect_timeout": int(CONNECT_S), "tcp_user_timeout": STATEMENT_MS, **own}
+
+    @property
+    def beginning(self) -> str:
+        """The first statements of each transaction; "": none."""
+        return LOCALLY if self.is_pooled else ""
+
+
+def is_pooled(told_pid: int, own_pid: int | None) -> bool:
+    """Whether the process that a connection was told of at its start is another one than works for it: a pooler makes one up."""
+    return told_pid != own_pid
 
 
 @lru_cache(maxsize=512)
@@ -148,15 +189,10 @@ class PostgresDatabase:
             psycopg.conninfo.conninfo_to_dict(url)
         except psycopg.ProgrammingError as error:
             raise SettingsError(f"{URL} is not of the form postgresql://user:password@host/database", next_step=f"check {URL}") from error
-        kwargs: dict[str, Any] = {
-            "autocommit": True,
-            "row_factory": named_rows,
-            "options": OPTIONS,
-            "application_name": f"dgrag {name}".strip(),
-            "connect_timeout": int(CONNECT_S),
-            "tcp_user_timeout": STATEMENT_MS,
-        }
-        migrate(url, kwargs)
+        with connecting():
+            self.lines = Lines.to(url)
+        kwargs = self.lines.kwargs | {"row_factory": named_rows, "application_name": f"dgrag {name}".strip()}
+        migrate(url, kwargs, beginning=self.lines.beginning)
         self._pool: ConnectionPool[psycopg.Connection[NamedRow]] = ConnectionPool(
             url,
             kwargs=kwargs,
@@ -189,17 +225,34 @@ class PostgresDatabase:
     @contextmanager
     def join(self) -> Iterator[Writer]:
         """As ``write``, but others may write meanwhile."""
-        with told(), self._pool.connection() as connection, connection.transaction():
+        with told(), self._transaction() as connection:
             yield Writer(connection)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[psycopg.Connection[NamedRow]]:
+        with self._pool.connection() as connection, connection.transaction():
+            if self.lines.beginning:
+                connection.execute(self.lines.beginning)
+            yield connection
+
+    @contextmanager
+    def _statement(self) -> Iterator[psycopg.Connection[NamedRow]]:
+        """For one statement: a transaction of its own where what it needs is said in one."""
+        if self.lines.is_pooled:
+            with self._transaction() as connection:
+                yield connection
+        else:
+            with self._pool.connection() as connection:
+                yield connection
 
     def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[NamedRow]:
         """All rows of a query, from the last commit."""
-        with told(), storable(), self._pool.connection() as connection:
+        with told(), storable(), self._statement() as connection:
             return connection.execute(translated(sql), arguments).fetchall()
 
     def row(self, sql: str, arguments: Sequence[Any] = ()) -> NamedRow | None:
         """The first row of a query, or None."""
-        with told(), storable(), self._pool.connection() as connection:
+        with told(), storable(), self._statement() as connection:
             return connection.execute(translated(sql), arguments).fetchone()
 
     def size(self) -> int:
@@ -210,35 +263,54 @@ class PostgresDatabase:
         return int(found["bytes"]) if found else 0
 
     def erase(self) -> bool:
-        """Let PostgreSQL use the room of what was deleted again; False while another cloud is at it: its lock ends with its connection.
+        """Let PostgreSQL use the room of what was deleted again; False while another cloud is at it: its lock ends with its transaction.
 
         The log of PostgreSQL and its backups are the operator's to keep short.
         """
-        with told(), self._pool.connection() as connection:
-            turn = connection.execute("SELECT pg_try_advisory_lock(%s)", (ERASERS,)).fetchone()
+        with told(), self._transaction() as holder:
+            turn = holder.execute("SELECT pg_try_advisory_xact_lock(%s)", (ERASERS,)).fetchone()
             if turn is None or not turn[0]:
                 return False
+            holder.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # it waits while the other connection works
+            self._vacuum()
+        return True
+
+    def _vacuum(self) -> None:
+        """No transaction may hold it; a large table takes longer than any request may."""
+        with self._pool.connection() as connection:
+            if self.lines.is_pooled:  # PostgreSQL's own limit counts there, and is none by default
+                connection.execute(VACUUM)
+                return
+            connection.execute("SET statement_timeout = 0")
             try:
-                connection.execute("SET statement_timeout = 0")  # a large table takes longer than any request may
-                connection.execute("VACUUM summaries, memories")
+                connection.execute(VACUUM)
             finally:
                 connection.execute("RESET statement_timeout")
-                connection.execute("SELECT pg_advisory_unlock(%s)", (ERASERS,))
-        return True
 
     def close(self) -> None:
         """Close all connections."""
         self._pool.close()
 
 
-def migrate(url: str, kwargs: Mapping[str, Any]) -> None:
-    """Run what is missing; one cloud of several does it, the others wait.
+@contextmanager
+def connecting() -> Iterator[None]:
+    """Around what is done at the start. Raises StoreAway with the reason: who starts a cloud may know it."""
+    try:
+        yield
+    except AWAY as error:
+        raise StoreAway(one_line(error)) from error
+
+
+def migrate(url: str, kwargs: Mapping[str, Any], *, beginning: str) -> None:
+    """Run what is missing; one cloud of several does it, the others wait. ``beginning``: of the transaction.
 
     Raises StoreAway with the reason, SettingsError for a user who may not, and StoreError for a store of a newer release.
     """
     migrations = migrations_of("cloud_server.database", "migrations/postgres")
     try:
-        with psycopg.connect(url, **kwargs) as connection, connection.transaction():
+        with connecting(), psycopg.connect(url, **kwargs) as connection, connection.transaction():
+            if beginning:
+                connection.execute(beginning)
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITERS,))
             if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone() is None:
                 connection.execute(f"CREATE SCHEMA {SCHEMA}")
@@ -254,5 +326,3 @@ def migrate(url: str, kwargs: Mapping[str, Any]) -> None:
     except said.InsufficientPrivilege as error:
         step = f"let it make the schema {SCHEMA}: GRANT CREATE ON DATABASE …, or make it this user's own"
         raise SettingsError(f"the user of {URL} may not: {one_line(error)}", next_step=step) from error
-    except AWAY as error:
-        raise StoreAway(one_line(error)) from error
