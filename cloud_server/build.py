@@ -30,7 +30,7 @@ from cloud_server.settings import CloudSettings
 from shared.identity import Identity
 from shared.index import open_index
 from shared.models.catalogue import cosines_of
-from shared.ports import Clock, SystemClock
+from shared.ports import Adaptable, Clock, Generator, SystemClock
 from shared.records import EdgeId
 from shared.telemetry.metrics import Meter
 from shared.wire import EdgeView
@@ -170,11 +170,15 @@ def _over(database: Database, settings: CloudSettings, models: Models, clock: Cl
         coordinator=coordinator,
         global_coordinator=global_coordinator,
         eraser=eraser,
-        background=(eraser.run, mailbox.run, renewal.run, *([notices.run] if notices else [])),
+        background=(eraser.run, mailbox.run, renewal.run, *([notices.run] if notices else []), *_learning(models.generator)),
         credentials=credentials,
         clock=clock,
         meter=Meter("cloud"),
     )
+
+
+def _learning(generator: Generator) -> tuple[Callable[[], Coroutine[Any, Any, None]], ...]:
+    return (generator.watch,) if isinstance(generator, Adaptable) else ()
 
 
 def open_mailbox(

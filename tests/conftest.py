@@ -20,15 +20,9 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 
-LOOPS = {"uvloop": uvloop.new_event_loop, "asyncio": asyncio.new_event_loop}
-
-
-def pytest_asyncio_loop_factories(item: pytest.Item) -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
-    """Tests run on the loop that our services run on, uvloop; on others where ``pytest.mark.asyncio(loop_factories=[…])`` names them."""
-    marker = item.get_closest_marker("asyncio")
-    if marker is not None and "loop_factories" in marker.kwargs:
-        return LOOPS
-    return {"uvloop": LOOPS["uvloop"]}
+def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
+    """Async tests run on the loop that our services run on; asyncio's reads and closes in another order."""
+    return {"uvloop": uvloop.new_event_loop}
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:

@@ -196,6 +196,17 @@ def calibration_line(status: EdgeStatus) -> str:
     return one_line(said if told["in_use"] else f"{said}, and not used: {told['why'] or 'the model was not asked yet'}")
 
 
+def model_line(status: EdgeStatus) -> str:
+    """What the language model's server lacks, and what that costs; empty where it lacks nothing.
+
+    >>> shortfalls = [{"lacks": "seed", "costs": "answers differ"}]
+    >>> model_line(EdgeStatus("ward", model={"name": "m", "shortfalls": shortfalls}))
+    'the server of its model m is without seed (answers differ)'
+    """
+    lacks = [f"{shortfall['lacks']} ({shortfall['costs']})" for shortfall in status.model.get("shortfalls", ())]
+    return plain(f"the server of its model {status.model['name']} is without {'; '.join(lacks)}") if lacks else ""
+
+
 def kept_back(status: EdgeStatus) -> list[str]:
     """How much the sharing policy keeps at a site, each rule that does, and the line to write into the policy; nothing where all may leave.
 

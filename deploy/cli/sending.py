@@ -151,6 +151,7 @@ class EdgeStatus:
     readers: Mapping[str, Any] = field(default_factory=dict)  # kinds of documents that cannot be read now, and how many wait for that
     embedding: Mapping[str, Any] = field(default_factory=dict)  # the model, by its fingerprint
     folders: Sequence[Mapping[str, Any]] = ()  # that it keeps itself in step with
+    model: Mapping[str, Any] = field(default_factory=dict)  # the language model: its name, and what its server lacks
     calibration: Mapping[str, Any] = field(default_factory=dict)  # thresholds that were set from its documents, and whether they are used
 
     @property

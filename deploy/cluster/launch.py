@@ -32,6 +32,8 @@ from deploy.cluster.state import Member, StateDir, SupervisorPlan
 from shared.errors import FetchError
 from shared.identity import open_identity
 from shared.models.catalogue import model_named
+from shared.models.chat_replies import model_names
+from shared.models.chat_server import addresses_of
 from shared.models.fetch import LIGHTER, FetchProgress, Sources, fetch
 from shared.models.settings import ModelSettings
 
@@ -147,17 +149,27 @@ def _clouds(plan: Plan, model: ModelEndpoint, root: Path, ports: Ports) -> list[
 
 
 def remote_model(url: str, http: httpx2.Client, settings: ModelSettings) -> ModelEndpoint:
-    """The model behind a URL: the one that the settings name, else the first that it serves. Raises ClusterError."""
-    url = url.rstrip("/")
+    """The model behind a URL, given with ``/v1`` or without: the one that the settings name, else the first that it serves.
+
+    Raises ClusterError.
+    """
     key = settings.key()
-    try:
-        headers = {"authorization": f"Bearer {key}"} if key else {}
-        response = http.get(f"{url}/models", headers=headers, timeout=10.0, auth=None).raise_for_status()  # not with a service's key
-        served = [str(row["id"]) for row in response.json()["data"]]
-    except (httpx2.HTTPError, ValueError, KeyError, TypeError) as error:
-        raise ClusterError(f"no OpenAI-compatible server answers at {url}", next_step=f"try `curl {url}/models`") from error
-    if settings.name in served:
-        return ModelEndpoint(url, settings.name)
-    if not served:
+    headers = {"authorization": f"Bearer {key}"} if key else {}
+    failure: Exception | None = None
+    for address in addresses_of(httpx2.URL(url)):
+        try:
+            response = http.get(f"{address}/models", headers=headers, timeout=10.0, auth=None)  # not with a service's key
+            served = model_names(response.raise_for_status().json())
+        except (httpx2.HTTPError, ValueError) as error:
+            failure = failure or error
+            continue
+        if settings.name in served:
+            return ModelEndpoint(address, settings.name)
+        if served:
+            return ModelEndpoint(address, served[0])
+        failure = None
+        break
+    url = url.rstrip("/")
+    if failure is None:
         raise ClusterError(f"{url} serves no model", next_step="load a model there")
-    return ModelEndpoint(url, served[0])
+    raise ClusterError(f"no OpenAI-compatible server answers at {url}", next_step=f"try `curl {url}/models`") from failure

@@ -69,7 +69,7 @@ class ConnectionLimits:
 
 def bounded(limits: ConnectionLimits) -> Callable[..., asyncio.BaseProtocol]:
     """For ``uvicorn.Config(http=…)``; the server itself is then given no certificate."""
-    return partial(Door, limits)
+    return partial(Acceptor, limits)
 
 
 class TimedHttp(HttpToolsProtocol):
@@ -140,7 +140,7 @@ class TlsConnection(Counted, SSLProtocol):
         super().__init__(http.loop, http, tls, waiter, server_side=True, ssl_handshake_timeout=handshake_s)
 
 
-class Door(asyncio.Protocol):
+class Acceptor(asyncio.Protocol):
     """Counts a TCP connection by its address before anything is spent on it, then passes it on.
 
     It is passed on at once, so that TLS has it from its first byte. ``loop.start_tls`` would have

@@ -245,8 +245,11 @@ def _top_logprobs(known: Capabilities, words: str, body: Body) -> Capabilities:
 def _token_limit(known: Capabilities, words: str, body: Body) -> Capabilities:
     value, numbers = body[known.limit_field], [int(number) for number in _NUMBER.findall(words)]
     names_other = known.limit_field == "max_tokens" and "max_completion_tokens" in words
-    if _TOO_FEW.search(words) and not names_other and known.least_tokens < USUAL_LEAST_TOKENS and value < USUAL_LEAST_TOKENS:
-        return replace(known, least_tokens=min((number for number in numbers if number > value), default=USUAL_LEAST_TOKENS))
+    more = [number for number in numbers if number > value]
+    if _TOO_FEW.search(words) and not names_other and not _TOO_MANY.search(words):
+        least = min(more, default=USUAL_LEAST_TOKENS)
+        if least > value:
+            return replace(known, least_tokens=least)
     fewer = [number for number in numbers if USUAL_LEAST_TOKENS <= number < value]
     if _TOO_MANY.search(words) and fewer:
         return replace(known, most_tokens=max(fewer))

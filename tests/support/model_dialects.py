@@ -9,13 +9,16 @@ import json
 import math
 import re
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 ANSWER = "Merle Quarry was opened by Ida Tarrow [1]."
 QUESTION = "Who opened Merle Quarry?"
 DOCUMENT = "Ida Tarrow opened Merle Quarry in 1936. It has two pits and a small railway."
 THOUGHT = " ".join(["Okay, the user asks something, and the first passage may well tell it."] * 4)
 WORDS = re.compile(r"\s*\S+|\s+\Z")
-FIELDS = frozenset({"model", "messages", "max_tokens", "temperature", "n", "stop", "seed", "stream", "logprobs", "top_logprobs", "response_format"})
+FIELDS = frozenset(
+    {"model", "messages", "max_tokens", "temperature", "n", "stop", "seed", "stream", "logprobs", "top_logprobs", "response_format"}
+)
 
 
 def said(body):
@@ -81,9 +84,14 @@ class Dialect:
     paths: tuple[str, ...] = ("/v1",)
     seen: list = field(default_factory=list)  # bodies
 
+    @contextlib.asynccontextmanager
+    async def turn(self):
+        """Around each request: whether it may come in."""
+        yield True
+
     def refuses(self, body):
         """The status and body of a refusal; None: it takes the request."""
-        return None
+        return
 
     def text(self, body):
         """The whole text, thoughts and all."""
@@ -245,7 +253,10 @@ class SmallContext(Dialect):
     def refuses(self, body):
         words = sum(len(str(message["content"]).split()) for message in body["messages"]) + limit_of(body)
         if words > self.words:
-            message = f"This model's maximum context length is {self.words} tokens. However, you requested {words} tokens. Please reduce the length of the messages or completion."
+            message = (
+                f"This model's maximum context length is {self.words} tokens. However, you requested {words} tokens."
+                " Please reduce the length of the messages or completion."
+            )
             return refusal(message, param="messages", code="context_length_exceeded")
         return None
 
@@ -283,7 +294,7 @@ class NoSystemRole(Dialect):
 
     def refuses(self, body):
         roles = [message["role"] for message in body["messages"]]
-        if "system" in roles or any(one == other for one, other in zip(roles, roles[1:], strict=False)):
+        if "system" in roles or any(one == other for one, other in pairwise(roles)):
             return 400, {"detail": "System role not supported: conversation roles must alternate user/assistant/user/assistant/..."}
         return None
 
@@ -316,9 +327,57 @@ class OddReplies(Dialect):
         status, made = super().answers({**body, "n": body.get("n", 1) + 1})
         made["usage"] = {"prompt_tokens": -5, "completion_tokens": "many"}
         for one in made["choices"]:
-            one["message"]["content"] = one["message"]["content"].replace("Tarrow", "Tarrow\ud83d") if limit_of(body) > 99 else one["message"]["content"]
+            one["message"]["content"] = (
+                one["message"]["content"].replace("Tarrow", "Tarrow\ud83d") if limit_of(body) > 99 else one["message"]["content"]
+            )
             one["logprobs"] = ["odd"]
         return status, made
+
+
+class OneAtATime(Dialect):
+    """It gives one choice, and is busy for whoever asks beside another."""
+
+    def __init__(self):
+        super().__init__(samples=1)
+        self.at_work = 0
+
+    @contextlib.asynccontextmanager
+    async def turn(self):
+        """A while in which others are refused."""
+        self.at_work += 1
+        try:
+            yield self.at_work == 1
+            await asyncio.sleep(0.01)
+        finally:
+            self.at_work -= 1
+
+
+class StreamsOnly(Dialect):
+    """It sends a stream, whatever is asked for."""
+
+    def answers(self, body):
+        _, made = super().answers(body)
+        return 200, events_of(made["choices"][0])
+
+
+class SmallContextThatThinks(SmallContext):
+    """It has no room for many thoughts, and no opening tag."""
+
+    def __init__(self):
+        super().__init__(words=1_000)
+        self.before = f"{THOUGHT}\n</think>\n\n"
+
+
+def events_of(made, *, done=True, ending="\n\n", head="data: "):
+    """A choice as a stream: comments between, a last chunk without choices."""
+    deltas = [{"content": token} for token in tokens_of(made["message"]["content"])]
+    chunks = [{"choices": [{"index": 0, "delta": delta, "finish_reason": None}]} for delta in deltas]
+    chunks += [
+        {"choices": [{"index": 0, "delta": {}, "finish_reason": made["finish_reason"]}]},
+        {"choices": [], "usage": {"prompt_tokens": 3}},
+    ]
+    lines = [f": keep-alive{ending}", *(f"{head}{json.dumps(chunk)}{ending}" for chunk in chunks), f"{head}[DONE]{ending}" if done else ""]
+    return Stream("".join(lines).encode())
 
 
 CLOSED_CHANNEL = "<|end|><|start|>assistant<|channel|>final<|message|>"
@@ -348,6 +407,9 @@ DIALECTS = {
     "TGI": TGI,
     "neither stop nor seed": NoExtras,
     "odd replies": OddReplies,
+    "streams only": StreamsOnly,
+    "one at a time": OneAtATime,
+    "small context, swallowed opening tag": SmallContextThatThinks,
 }
 
 
@@ -364,7 +426,8 @@ async def served(dialect):
             if method == b"GET":
                 status, made = 200, {"object": "list", "data": [{"id": "another-name"}]}
             else:
-                status, made = dialect.respond(path.decode(), json.loads(raw))
+                async with dialect.turn() as is_free:
+                    status, made = dialect.respond(path.decode(), json.loads(raw)) if is_free else (429, {"error": "busy"})
             send(writer, status, made)
             await writer.drain()
         except (ConnectionError, asyncio.IncompleteReadError):

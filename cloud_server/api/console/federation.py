@@ -16,6 +16,7 @@ from cloud_server.api.console.map import FEW, HEIGHT, MOST, WIDTH, placed, state
 from cloud_server.build import Cloud
 from shared.errors import NotFound
 from shared.http.console.pages import pages_of
+from shared.ports import Adaptable
 from shared.records import EdgeId
 
 Reason = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1, max_length=300)]
@@ -35,7 +36,7 @@ BACK = {"HX-Redirect": "/"}  # to the federation: the site's own page is gone
 
 @router.get("/")
 async def federation_page(request: Request, cloud: CloudDep) -> HTMLResponse:
-    """All sites, as a picture and as a table; and those that were expelled."""
+    """All sites, as a picture and as a table; those that were expelled; and what the cloud's model server lacks."""
     sites, expelled = await asyncio.gather(asyncio.to_thread(cloud.edges), asyncio.to_thread(cloud.registry.expelled))
     states = [state_of(site) for site in sites]
     places = placed(sites)
@@ -46,7 +47,10 @@ async def federation_page(request: Request, cloud: CloudDep) -> HTMLResponse:
         "most": MOST,
         "few": FEW,
     }
-    return pages_of(request).page(request, "own/federation.html", sites=sites, states=states, expelled=expelled, **drawing)
+    generator = cloud.models.generator
+    lacks = generator.shortfalls() if isinstance(generator, Adaptable) else ()
+    model: dict[str, Any] = {"name": generator.name, "shortfalls": lacks}
+    return pages_of(request).page(request, "own/federation.html", sites=sites, states=states, expelled=expelled, model=model, **drawing)
 
 
 @router.get("/console/sites/{edge}")

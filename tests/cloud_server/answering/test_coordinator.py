@@ -3,13 +3,14 @@ import math
 
 import pytest
 
-from shared.errors import ModelTimeout
+from shared.errors import ContextOverflow, ModelTimeout
 from shared.models.fake import ScriptedGenerator
 from shared.records import EdgeReport
 from shared.text.refusals import REFUSAL
 from shared.wire import QuestionBody
 
 PUMP = "The infusion pump P-204 was replaced in March by Marlow."
+OLD = "The infusion pump P-204 was bought in June by Marlow."
 LOAN = "A bank loan over five years costs 4 percent a year."
 ASK = QuestionBody(question="When was the infusion pump P-204 replaced?", query_id="q1")
 
@@ -384,3 +385,24 @@ async def test_an_unusable_reply_under_anothers_name_ends_no_wait(service, kit):
     )
     assert response.status_code == 204
     assert (await asking).answered
+
+
+@pytest.mark.parametrize(("most", "answered"), [(1, True), (0, False)], ids=["half of them fit", "not even half"])
+async def test_more_passages_than_the_model_can_read_are_asked_about_once_more_by_half(tmp_path, kit, most, answered):
+    def reply(prompt):
+        told = [text for text in (PUMP, OLD) if text in prompt.messages[-1].content]
+        if len(told) > most:
+            raise ContextOverflow("4096 tokens")
+        return f"{told[0].removesuffix('.')} [1]."
+
+    generator = ScriptedGenerator(reply)
+    async with kit.running(tmp_path, generator=generator, verify=False) as service:
+        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
+        passages = kit.evidence(PUMP), kit.evidence(OLD, document="old.md")
+        if answered:
+            assert (await asked(service, kit, *passages)).answered
+        else:
+            with pytest.raises(ContextOverflow) as caught:
+                await asked(service, kit, *passages)
+            assert "DGRAG_CLOUD_EVIDENCE_BUDGET_TOKENS" in caught.value.next_step
+    assert len(generator.prompts) == 2

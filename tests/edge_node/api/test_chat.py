@@ -233,3 +233,19 @@ async def test_a_follow_up_is_completed_from_the_conversation_and_told(tmp_path)
     thoughts = [event["choices"][0]["delta"].get("reasoning_content", "") for event in stream]
     assert "asked: Who reported the infusion pumps?\n" in thoughts
     assert whole["dgrag"]["trace"][0]["step"] == "follow-up"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [r'"Which \ud83d ward?"', r'[{"type": "text", "text": "Which \ud83d"}, {"type": "text", "text": " ward?"}]'],
+    ids=["text", "parts"],
+)
+async def test_half_of_an_emoji_is_a_replacement_character_or_a_refusal_in_openais_form(edge, content):
+    await edge.add("report.md", PUMPS)
+    body = f'{{"model": "dgrag-local", "messages": [{{"role": "user", "content": {content}}}]}}'
+    reply = await edge.http.post("/v1/chat/completions", content=body.encode(), headers={"content-type": "application/json"})
+    if reply.status_code == 200:
+        assert reply.json()["choices"][0]["message"]["content"] == ANSWER + SOURCES
+    else:
+        assert reply.status_code in (400, 422)
+        assert reply.json()["error"]["type"] == "invalid_request_error"

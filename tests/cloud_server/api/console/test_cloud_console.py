@@ -5,6 +5,7 @@ import shlex
 
 import pytest
 
+from shared.ports import Shortfall
 from shared.records import EdgeId
 from tests.support.console import person
 from tests.support.signed import join
@@ -35,6 +36,16 @@ async def test_a_site_is_in_the_picture_and_in_the_table_with_its_numbers(admin)
     assert re.search(r'class="when">just now</text>', told)
     site = await admin.read("/console/sites/ward")
     assert ("not countersigned yet" in site, bool(re.search("<dt>Last sync</dt><dd><span[^>]*>just now", site))) == (True, True)
+
+
+async def test_what_the_model_server_of_the_cloud_lacks_is_told_with_its_cost(admin, service, monkeypatch):
+    generator = service.cloud.models.generator
+    assert "without</span>" not in await admin.read("/")
+    monkeypatch.setattr(type(generator), "watch", lambda _: None, raising=False)
+    lacks = (Shortfall("log-probabilities", "three short samples stand for a probability"),)
+    monkeypatch.setattr(type(generator), "shortfalls", lambda _: lacks, raising=False)
+    shown = (await admin.read("/")).partition("Language model of the cloud")[2]
+    assert "<li>log-probabilities: three short samples stand for a probability</li>" in shown
 
 
 async def test_a_site_that_has_sent_nothing_was_never_brought_up_to_date(admin, service):
