@@ -25,7 +25,7 @@ class StoreSettings(Section):
 
     database_url: SecretStr = SecretStr("")  # postgresql://user:password@host/database, of several clouds; empty: a file in state_dir
     database_url_file: Path | None = None  # the same in a file, for who keeps passwords out of the environment
-    notices_url: SecretStr = SecretStr("")  # PostgreSQL itself, where database_url is a pooler's: clouds hear of each other at once there
+    notices_url: SecretStr = SecretStr("")  # a way to PostgreSQL itself for notices (LISTEN), where database_url leads to a pooler such as PgBouncer
     notices_url_file: Path | None = None  # the same in a file
     replica: ReplicaName = ""  # this cloud's name among several; empty: its host's, with random digits
 
@@ -34,7 +34,7 @@ class StoreSettings(Section):
         return secret_of(self.database_url, self.database_url_file, "DGRAG_CLOUD_DATABASE_URL_FILE")
 
     def listening_url(self) -> str:
-        """Where notices are heard; "": where the store is. Raises SettingsError as ``store_url``."""
+        """Where notices arrive; "": where the store is. Raises SettingsError as ``store_url``."""
         return secret_of(self.notices_url, self.notices_url_file, "DGRAG_CLOUD_NOTICES_URL_FILE")
 
 

@@ -6,9 +6,8 @@ import logging
 import threading
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Self
+from typing import Any
 
 import psycopg
 from psycopg import errors as said
@@ -35,6 +34,7 @@ SESSION = {  # what holds for each of our statements
     "idle_in_transaction_session_timeout": IDLE_MS,
     "synchronous_commit": "on",
 }
+PROCESS = "SELECT pg_backend_pid()"
 OPTIONS = " ".join(f"-c {name}={value}" for name, value in SESSION.items())
 LOCALLY = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in SESSION.items())
 
@@ -72,38 +72,46 @@ def named_rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], NamedRo
     return no_result if cursor.description is None else NamedRow.of([column.name for column in cursor.description])
 
 
-@dataclass(frozen=True, slots=True)
-class Lines:
-    """How connections to one URL are made, and what is said at the beginning of each transaction.
+def check_url(url: str, *, setting: str) -> None:
+    """Raises SettingsError for what is no URL, without its password."""
+    try:
+        psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        message = f"{setting} is not of the form postgresql://user:password@host/database"
+        raise SettingsError(message, next_step=f"check {setting}") from error
 
-    ``is_pooled``: a pooler such as PgBouncer stands between, which may hand each transaction to another session of PostgreSQL. So nothing
-    is kept in a session: no start options, which poolers refuse, no prepared statements, no ``SET``.
+
+def is_pooled(url: str) -> bool:
+    """Whether a pooler such as PgBouncer answers at ``url``. Raises as psycopg.
+
+    PostgreSQL announces at the start of a connection which of its processes works for it; a pooler
+    announces a number of its own, and may give each transaction to another process.
     """
-
-    is_pooled: bool
-
-    @classmethod
-    def to(cls, url: str) -> Self:
-        """Look who answers. Raises as psycopg."""
-        with psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=int(CONNECT_S)) as connection:
-            row = connection.execute("SELECT pg_backend_pid()").fetchone()
-            return cls(is_pooled(connection.info.backend_pid, row[0] if row else None))
-
-    @property
-    def kwargs(self) -> dict[str, Any]:
-        """Of each connection."""
-        own: dict[str, Any] = {"prepare_threshold": None} if self.is_pooled else {"options": OPTIONS}
-        return {"autocommit": True, "connect_timeout": int(CONNECT_S), "tcp_user_timeout": STATEMENT_MS, **own}
-
-    @property
-    def beginning(self) -> str:
-        """The first statements of each transaction; "": none."""
-        return LOCALLY if self.is_pooled else ""
+    with psycopg.connect(
+        url, autocommit=True, prepare_threshold=None, connect_timeout=int(CONNECT_S)
+    ) as connection:
+        row = connection.execute(PROCESS).fetchone()
+        return row is None or row[0] != connection.info.backend_pid
 
 
-def is_pooled(told_pid: int, own_pid: int | None) -> bool:
-    """Whether the process that a connection was told of at its start is another one than works for it: a pooler makes one up."""
-    return told_pid != own_pid
+def connection_options(*, pooled: bool) -> dict[str, Any]:
+    """What each connection begins with.
+
+    Behind a pooler nothing lasts longer than a transaction: no start options, which poolers refuse,
+    and no prepared statements. ``transaction_start`` stands in for the options there.
+    """
+    own: dict[str, Any] = {"prepare_threshold": None} if pooled else {"options": OPTIONS}
+    return {
+        "autocommit": True,
+        "connect_timeout": int(CONNECT_S),
+        "tcp_user_timeout": STATEMENT_MS,
+        **own,
+    }
+
+
+def transaction_start(*, pooled: bool) -> str:
+    """The statements at the start of each transaction; "": none."""
+    return LOCALLY if pooled else ""
 
 
 @lru_cache(maxsize=512)
@@ -185,14 +193,13 @@ class PostgresDatabase:
     def __init__(self, url: str, *, name: str = "") -> None:
         self.url = url
         self._writing = threading.RLock()  # one writer a cloud: else all of the pool might wait for the one lock
-        try:
-            psycopg.conninfo.conninfo_to_dict(url)
-        except psycopg.ProgrammingError as error:
-            raise SettingsError(f"{URL} is not of the form postgresql://user:password@host/database", next_step=f"check {URL}") from error
+        check_url(url, setting=URL)
         with connecting():
-            self.lines = Lines.to(url)
-        kwargs = self.lines.kwargs | {"row_factory": named_rows, "application_name": f"dgrag {name}".strip()}
-        migrate(url, kwargs, beginning=self.lines.beginning)
+            self.is_pooled = is_pooled(url)
+        kwargs = connection_options(pooled=self.is_pooled)
+        kwargs |= {"row_factory": named_rows, "application_name": f"dgrag {name}".strip()}
+        self._start = transaction_start(pooled=self.is_pooled)
+        migrate(url, kwargs, start=self._start)
         self._pool: ConnectionPool[psycopg.Connection[NamedRow]] = ConnectionPool(
             url,
             kwargs=kwargs,
@@ -231,14 +238,14 @@ class PostgresDatabase:
     @contextmanager
     def _transaction(self) -> Iterator[psycopg.Connection[NamedRow]]:
         with self._pool.connection() as connection, connection.transaction():
-            if self.lines.beginning:
-                connection.execute(self.lines.beginning)
+            if self._start:
+                connection.execute(self._start)
             yield connection
 
     @contextmanager
     def _statement(self) -> Iterator[psycopg.Connection[NamedRow]]:
-        """For one statement: a transaction of its own where what it needs is said in one."""
-        if self.lines.is_pooled:
+        """For one statement: behind a pooler a transaction, which carries the settings."""
+        if self.is_pooled:
             with self._transaction() as connection:
                 yield connection
         else:
@@ -278,7 +285,7 @@ class PostgresDatabase:
     def _vacuum(self) -> None:
         """No transaction may hold it; a large table takes longer than any request may."""
         with self._pool.connection() as connection:
-            if self.lines.is_pooled:  # PostgreSQL's own limit counts there, and is none by default
+            if self.is_pooled:  # PostgreSQL's own limit counts there, and is none by default
                 connection.execute(VACUUM)
                 return
             connection.execute("SET statement_timeout = 0")
@@ -301,16 +308,16 @@ def connecting() -> Iterator[None]:
         raise StoreAway(one_line(error)) from error
 
 
-def migrate(url: str, kwargs: Mapping[str, Any], *, beginning: str) -> None:
-    """Run what is missing; one cloud of several does it, the others wait. ``beginning``: of the transaction.
+def migrate(url: str, kwargs: Mapping[str, Any], *, start: str) -> None:
+    """Run what is missing; one cloud of several does it, the others wait. ``start``: of the transaction.
 
     Raises StoreAway with the reason, SettingsError for a user who may not, and StoreError for a store of a newer release.
     """
     migrations = migrations_of("cloud_server.database", "migrations/postgres")
     try:
         with connecting(), psycopg.connect(url, **kwargs) as connection, connection.transaction():
-            if beginning:
-                connection.execute(beginning)
+            if start:
+                connection.execute(start)
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITERS,))
             if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone() is None:
                 connection.execute(f"CREATE SCHEMA {SCHEMA}")
