@@ -25,7 +25,9 @@ class StoreSettings(Section):
 
     database_url: SecretStr = SecretStr("")  # postgresql://user:password@host/database, of several clouds; empty: a file in state_dir
     database_url_file: Path | None = None  # the same in a file, for who keeps passwords out of the environment
-    notices_url: SecretStr = SecretStr("")  # a way to PostgreSQL itself for notices (LISTEN), where database_url leads to a pooler such as PgBouncer
+    notices_url: SecretStr = SecretStr(
+        ""
+    )  # a way to PostgreSQL itself for notices (LISTEN), where database_url leads to a pooler such as PgBouncer
     notices_url_file: Path | None = None  # the same in a file
     replica: ReplicaName = ""  # this cloud's name among several; empty: its host's, with random digits
 

@@ -205,9 +205,7 @@ class LetterTables:
     All times are PostgreSQL's: the clocks of clouds may differ. ``pooled``: a pooler answers at ``url``.
     """
 
-    def __init__(
-        self, url: str, replica: str, *, pooled: bool, grace_s: float, alive_s: float
-    ) -> None:
+    def __init__(self, url: str, replica: str, *, pooled: bool, grace_s: float, alive_s: float) -> None:
         self._always = {
             "replica": replica,
             "grace_s": grace_s,

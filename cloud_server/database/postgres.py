@@ -87,9 +87,7 @@ def is_pooled(url: str) -> bool:
     PostgreSQL announces at the start of a connection which of its processes works for it; a pooler
     announces a number of its own, and may give each transaction to another process.
     """
-    with psycopg.connect(
-        url, autocommit=True, prepare_threshold=None, connect_timeout=int(CONNECT_S)
-    ) as connection:
+    with psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=int(CONNECT_S)) as connection:
         row = connection.execute(PROCESS).fetchone()
         return row is None or row[0] != connection.info.backend_pid
 

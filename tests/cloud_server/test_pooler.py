@@ -9,7 +9,8 @@ import psycopg
 import pytest
 
 from cloud_server.answering.fan_out import FanOut, FanOutRequest
-from cloud_server.database import letters, postgres as store
+from cloud_server.database import letters
+from cloud_server.database import postgres as store
 from cloud_server.database.notices import NO_NOTICES, POOLED, URL, Notices
 from cloud_server.database.opening import open_shared
 from shared.errors import SettingsError, StoreAway
@@ -23,13 +24,7 @@ from tests.support.signed import AsEdges, join
 pytestmark = pytest.mark.process
 
 WORDS = "Ward seven had the infusion pump replaced."
-REPLY = EvidenceReply(
-    evidence=[
-        EvidenceBody(
-            document_id="d", document="a.md", chunk_id="d:0", span=(0, len(WORDS)), text=WORDS
-        )
-    ]
-)
+REPLY = EvidenceReply(evidence=[EvidenceBody(document_id="d", document="a.md", chunk_id="d:0", span=(0, len(WORDS)), text=WORDS)])
 
 
 @pytest.fixture(scope="module")
@@ -55,9 +50,7 @@ def shown(database, name):
         return tx.execute(f"SHOW {name}").fetchone()[0]
 
 
-async def test_a_cloud_behind_a_pooler_makes_its_tables_and_does_all_that_one_before_postgresql_does(
-    tmp_path, postgres, pooler
-):
+async def test_a_cloud_behind_a_pooler_makes_its_tables_and_does_all_that_one_before_postgresql_does(tmp_path, postgres, pooler):
     postgres.run("CREATE DATABASE bare")
     async with running_cloud(tmp_path, database_url=pooler.url("bare")) as one:
         edges = AsEdges(one.cloud.credentials.identity.key_id)
@@ -71,9 +64,7 @@ async def test_a_cloud_behind_a_pooler_makes_its_tables_and_does_all_that_one_be
                 "upserts": [summary],
                 "removals": [],
             }
-            sent = await one.http.put(
-                "/v1/edges/ward/summaries", json=delta, auth=edges.of("ward")
-            )
+            sent = await one.http.put("/v1/edges/ward/summaries", json=delta, auth=edges.of("ward"))
             assert sent.is_success, sent.text
         assert [edge["summaries"] for edge in (await one.http.get("/v1/edges")).json()["edges"]] == [19]
         assert (await one.http.post("/v1/keys", json={"name": "ops", "role": "admin"})).is_success
@@ -123,14 +114,13 @@ def test_the_former_start_options_are_refused_by_the_pooler(pooled, monkeypatch)
 def test_sessions_with_prepared_statements_do_not_outlive_a_transaction_of_the_pool(pooled):
     """The null control of ``prepare_threshold``: what one session prepared another does not know."""
     errors = []
-    with psycopg.connect(pooled, autocommit=True, prepare_threshold=0) as one:
-        with psycopg.connect(pooled, autocommit=True, prepare_threshold=0) as two:
-            for _ in range(8):
-                for line in (one, two):
-                    try:
-                        line.execute("SELECT %s::int", (1,))
-                    except psycopg.Error as error:
-                        errors.append(error)
+    former = {"autocommit": True, "prepare_threshold": 0}
+    with psycopg.connect(pooled, **former) as one, psycopg.connect(pooled, **former) as two:
+        for connection in (one, two) * 8:
+            try:
+                connection.execute("SELECT %s::int", (1,))
+            except psycopg.Error as error:
+                errors.append(error)
     assert errors
 
 
@@ -156,9 +146,7 @@ async def asked(kit, asker, poller):
 
 async def test_without_a_way_to_postgresql_clouds_look_and_say_so(pooled, kit, caplog):
     async with AsyncExitStack() as stack:
-        one, two = [
-            await stack.enter_async_context(shared_mailbox(pooled, name)) for name in ("one", "two")
-        ]
+        one, two = [await stack.enter_async_context(shared_mailbox(pooled, name)) for name in ("one", "two")]
         assert await asked(kit, one, two) == ["answered"]
     assert caplog.messages.count(NO_NOTICES) == 2
 
@@ -167,10 +155,7 @@ async def test_by_a_way_to_postgresql_notices_arrive(pooled, direct, kit, caplog
     """No cloud looks here: notices alone bring request and reply."""
     hearing = {"runs": ("hears",), "notices_url": direct}
     async with AsyncExitStack() as stack:
-        one, two = [
-            await stack.enter_async_context(shared_mailbox(pooled, name, **hearing))
-            for name in ("one", "two")
-        ]
+        one, two = [await stack.enter_async_context(shared_mailbox(pooled, name, **hearing)) for name in ("one", "two")]
         assert await asked(kit, one, two) == ["answered"]
     assert not {NO_NOTICES, POOLED} & set(caplog.messages)
 

@@ -35,13 +35,9 @@ class Pooler:
         self.folder = Path(tempfile.mkdtemp(prefix="dgrag-pgb-"))
         postgres.own(self.folder)
         settings = self.folder / "pgbouncer.ini"
-        settings.write_text(
-            SETTINGS.format(server=postgres.socket, folder=self.folder, mode=mode, size=size)
-        )
+        settings.write_text(SETTINGS.format(server=postgres.socket, folder=self.folder, mode=mode, size=size))
         atexit.register(self.close)
-        self._process = subprocess.Popen(
-            [program, "--quiet", str(settings)], user=postgres.user, stderr=subprocess.DEVNULL
-        )
+        self._process = subprocess.Popen([program, "--quiet", str(settings)], user=postgres.user, stderr=subprocess.DEVNULL)
         eventually(self._answers)
 
     def _answers(self):
