@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Coroutine
 from contextlib import ExitStack
 from dataclasses import dataclass
@@ -38,8 +37,6 @@ from shared.wire import EdgeView
 
 if TYPE_CHECKING:
     from cloud_server.database.notices import Notices
-
-log = logging.getLogger("dgrag.cloud.build")
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,15 +203,11 @@ def open_mailbox(
         return LocalMailbox(clock), None
     from cloud_server.answering.shared_mailbox import ALIVE_S, SharedMailbox  # an extra
     from cloud_server.database.letters import LetterTables, check_room
-    from cloud_server.database.notices import NO_NOTICES, Notices
+    from cloud_server.database.notices import open_notices
 
     check_room(database)
     process = f"{replica}.{new_id()[:8]}"  # started anew, it is another one: what it had asked is lost
-    notices = None
-    if notices_url or not database.is_pooled:
-        notices = Notices(notices_url or database.url, process)
-    else:
-        log.warning(NO_NOTICES)
+    notices = open_notices(database, notices_url, process)
     tables = LetterTables(database.url, process, pooled=database.is_pooled, grace_s=GRACE_S, alive_s=ALIVE_S)
     return SharedMailbox(tables, notices, Sealer(identity), clock, new_id), notices
 

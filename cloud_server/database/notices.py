@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 
 import psycopg
 
+from cloud_server.database.port import SharedDatabase
 from cloud_server.database.postgres import CONNECT_S, PROCESS, STATEMENT_MS, check_url, one_line
 
 URL = "DGRAG_CLOUD_NOTICES_URL"
@@ -92,3 +93,14 @@ class Notices:
                 heard(facts)
         except (ValueError, KeyError, TypeError) as error:
             log.warning("a notice that is not ours is left out: %s", type(error).__name__)
+
+
+def open_notices(database: SharedDatabase, url: str, name: str) -> Notices | None:
+    """Notices from ``url``, without one from the store; None where a pooler answers there.
+
+    Raises SettingsError for a ``url`` that is none.
+    """
+    if not url and database.is_pooled:
+        log.warning(NO_NOTICES)
+        return None
+    return Notices(url or database.url, name)

@@ -1,4 +1,4 @@
-"""Whose address a request is counted by: the client's, where a proxy that is known says so (RFC 7239, and X-Forwarded-For). Pure."""
+"""Whose address a request is counted by: the client's, where a proxy that is known says so (RFC 7239, and X-Forwarded-For)."""
 
 from __future__ import annotations
 

@@ -51,8 +51,8 @@ def shown(database, name):
 
 
 async def test_a_cloud_behind_a_pooler_makes_its_tables_and_does_all_that_one_before_postgresql_does(tmp_path, postgres, pooler):
-    postgres.run("CREATE DATABASE bare")
-    async with running_cloud(tmp_path, database_url=pooler.url("bare")) as one:
+    postgres.run("CREATE DATABASE untouched")
+    async with running_cloud(tmp_path, database_url=pooler.url("untouched")) as one:
         edges = AsEdges(one.cloud.credentials.identity.key_id)
         assert (await join(one.http, "ward", edges.identity("ward"))).status_code == 201
         for version in range(1, 20):  # more often than psycopg waits before it prepares a statement
