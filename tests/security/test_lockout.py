@@ -10,7 +10,7 @@ from starlette.datastructures import Headers
 
 from shared.http.addresses import client_network
 from shared.http.console.sessions import CSRF_HEADER
-from shared.http.doorkeeper import SIGN_INS_PER_MINUTE
+from shared.http.doorkeeper import SIGN_INS_PER_MINUTE, Doorkeeper
 from shared.http.keyring import KeyRing
 from shared.http.open_mode import CALLER
 from shared.identity import make_identity
@@ -74,6 +74,16 @@ async def test_a_right_key_signs_in_whatever_strangers_did_before(tmp_path, sett
                 assert (await stranger.get("/")).status_code == 401  # the form is shown to whoever comes, or nobody could sign in
             assert await signs_in(anna, keys["anna"]) == 204
             assert await rest(anna, keys["anna"]) == 200
+
+
+async def test_null_control_where_a_right_key_counts_as_a_strangers_it_is_shut_out(tmp_path, monkeypatch):
+    monkeypatch.setattr(Doorkeeper, "count_sign_in", lambda self, _: self._count(self._strangers, PROXY, "too many"))
+    keys = with_keys(tmp_path)
+    async with running_edge(tmp_path, **BEHIND) as edge:
+        app = edge.http._transport.app
+        assert 429 in await guessed(app, "dgk_000000000000_" + "B" * 43, peer=PROXY)
+        async with browser(app) as anna:
+            assert await signs_in(anna, keys["anna"]) == 429
 
 
 async def test_a_right_key_is_counted_by_itself_when_it_signs_in(tmp_path):

@@ -61,6 +61,12 @@ def test_a_name_with_a_line_end_is_printed_on_the_line_of_its_own(what, end):
     assert not [line for line in shown.splitlines() if line.strip().startswith(FORGED)]
 
 
+def test_null_control_where_a_name_is_printed_as_a_text_it_forges_a_row(monkeypatch):
+    monkeypatch.setattr(render, "one_line", plain)
+    shown = printed(PRINTED["a table with cut columns"], f"c\n{FORGED}")
+    assert [line for line in shown.splitlines() if line.strip().startswith(FORGED)]
+
+
 @pytest.mark.parametrize("end", LINE_ENDS, ids=ascii)
 def test_a_text_of_several_lines_ends_them_in_one_way_only(end):
     assert plain(f"a{end}b") == "a\nb"
