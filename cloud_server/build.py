@@ -149,7 +149,9 @@ def _over(database: Database, settings: CloudSettings, models: Models, clock: Cl
     registry = EdgeRegistry(database, clock)
     store, summary_index, memories, bank = _routing(settings, models, database, registry, eraser, clock)
     credentials = open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
-    mailbox, notices = open_mailbox(database, settings.replica, credentials.identity, clock, random_id)
+    mailbox, notices = open_mailbox(
+        database, settings.replica, credentials.identity, clock, random_id, notices_url=settings.listening_url()
+    )
     fan_out = FanOut(mailbox, clock, new_id)
     availability = _availability(database, clock, settings)
     renewal = Renewal((summary_index, bank, availability), notices)
@@ -184,9 +186,18 @@ def _learning(generator: Generator) -> tuple[Callable[[], Coroutine[Any, Any, No
 
 
 def open_mailbox(
-    database: Database, replica: str, identity: Identity, clock: Clock, new_id: Callable[[], str]
+    database: Database,
+    replica: str,
+    identity: Identity,
+    clock: Clock,
+    new_id: Callable[[], str],
+    *,
+    notices_url: str = "",
 ) -> tuple[Mailbox, Notices | None]:
-    """In memory for a cloud that is one process; where clouds share the store, in it, with the line on which they tell each other.
+    """In memory for a cloud that is one process; where clouds share the store, in it.
+
+    Notices arrive from ``notices_url``, without one from the store itself. A pooler passes none on:
+    then there are none, and the mailbox looks into its tables more often.
 
     Raises SettingsError for a store that has no room for this cloud.
     """
@@ -194,12 +205,12 @@ def open_mailbox(
         return LocalMailbox(clock), None
     from cloud_server.answering.shared_mailbox import ALIVE_S, SharedMailbox  # an extra
     from cloud_server.database.letters import LetterTables, check_room
-    from cloud_server.database.notices import Notices
+    from cloud_server.database.notices import open_notices
 
     check_room(database)
     process = f"{replica}.{new_id()[:8]}"  # started anew, it is another one: what it had asked is lost
-    notices = Notices(database.url, process)
-    tables = LetterTables(database.url, process, grace_s=GRACE_S, alive_s=ALIVE_S)
+    notices = open_notices(database, notices_url, process)
+    tables = LetterTables(database.url, process, pooled=database.is_pooled, grace_s=GRACE_S, alive_s=ALIVE_S)
     return SharedMailbox(tables, notices, Sealer(identity), clock, new_id), notices
 
 

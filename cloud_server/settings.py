@@ -25,11 +25,19 @@ class StoreSettings(Section):
 
     database_url: SecretStr = SecretStr("")  # postgresql://user:password@host/database, of several clouds; empty: a file in state_dir
     database_url_file: Path | None = None  # the same in a file, for who keeps passwords out of the environment
+    notices_url: SecretStr = SecretStr(
+        ""
+    )  # a way to PostgreSQL itself for notices (LISTEN), where database_url leads to a pooler such as PgBouncer
+    notices_url_file: Path | None = None  # the same in a file
     replica: ReplicaName = ""  # this cloud's name among several; empty: its host's, with random digits
 
     def store_url(self) -> str:
         """Of the PostgreSQL; "" for the file. Raises SettingsError for a file that cannot be read."""
         return secret_of(self.database_url, self.database_url_file, "DGRAG_CLOUD_DATABASE_URL_FILE")
+
+    def listening_url(self) -> str:
+        """Where notices arrive; "": where the store is. Raises SettingsError as ``store_url``."""
+        return secret_of(self.notices_url, self.notices_url_file, "DGRAG_CLOUD_NOTICES_URL_FILE")
 
 
 class ServiceSettings(TelemetrySettings, FrontSettings):
@@ -80,7 +88,7 @@ class RetrievalSettings(TrustSettings, MemorySettings):
     evidence_threshold: Cosine = EVIDENCE_THRESHOLD
     evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = EVIDENCE_BUDGET_TOKENS  # suits the 1.5B model; a large one: 4000
     deadline_s: Seconds = 20.0  # of one fan-out
-    straggler_s: Seconds = 5.0  # after which half of the asked edges may be enough: the others had ten times as long as these
+    straggler_s: Seconds = 5.0  # that an edge has at least, of whose pace nothing is known; then half of the edges may be enough
 
 
 class AnswerSettings(Section):

@@ -421,6 +421,16 @@ class Forbidden(InputError):
     code = "forbidden"
 
 
+class ClaimOverage(Forbidden):
+    """An issuer has left a claim out of a token because it would be too long: what the caller may read is not known."""
+
+    code = "claim_overage"
+
+    def __init__(self, claim: str) -> None:
+        step = "ask the issuer's operator to put only the groups assigned to this application into its tokens, or app roles"
+        super().__init__(f"the token names no {claim}: there are too many for a token (overage)", next_step=step)
+
+
 class Expelled(Forbidden):
     """An operator has shut the edge out."""
 

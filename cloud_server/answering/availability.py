@@ -168,15 +168,18 @@ class Availability:
         useful: Collection[EdgeId],
         requester: str = "",
         deadline_s: float | None = None,
+        outpaced: Collection[EdgeId] = (),
     ) -> None:
         """Learn from a fan-out, whole in ``deadline_s`` where that is not the usual, or from several: an edge counts once.
+
+        ``outpaced`` were left out, as the others had answered long before: whatever the deadline was, they have failed.
 
         ``matched`` claimed to know, by their summaries or by what they sent; ``useful`` held a passage near to the question.
         Offline and refused are no failures: such an edge holds up nobody. Where nobody was of use the question is to blame.
         Who fails in one of several has failed, and who answers in one is judged by what it sent.
         """
         fair_ms = FAIR_SHARE * (deadline_s or self._deadline_s) * 1000
-        failed = {one.edge for one in reports if one.status == "failed" or (one.status == "late" and one.ms >= fair_ms)}
+        failed = {one.edge for one in reports if one.status == "failed" or (one.status == "late" and one.ms >= fair_ms)} | {*outpaced}
         heard = {one.edge for one in reports if one.status in {"answered", "refused"}}
         answered = {one.edge for one in reports if one.status == "answered"}
         for edge in dict.fromkeys(one.edge for one in reports):

@@ -20,6 +20,7 @@ from cloud_server.registry.sealing import Sealer
 from cloud_server.registry.sessions import SharedSessions
 from shared.admission import Admission
 from shared.http.background import at_work
+from shared.http.caching import CacheHeaders
 from shared.http.console.keys import key_pages
 from shared.http.console.routes import console_problem, console_router
 from shared.http.console.sessions import SharedSignIn
@@ -116,6 +117,7 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     app.state.scrape = Scrape(cloud.meter, CloudReadings(cloud, turns, cloud.clock).read, cloud.clock)
     _include_routes(app, ring)
     install_problems(app, max_body_bytes=settings.max_body_bytes, page=console_problem)
+    app.add_middleware(CacheHeaders)
     app.add_middleware(AccessLog, meter=cloud.meter, log=access)
     app.add_middleware(Correlation, recorder=recorder)
     return app

@@ -151,7 +151,7 @@ async def _told(
         return await while_connected(request, turn.counted())
     with turn.counting():
         turn.admission.check(turn.asker)
-    return StreamingResponse(_lines(turn, line_of, heard), media_type=NDJSON, headers={"Cache-Control": "no-store"})
+    return StreamingResponse(_lines(turn, line_of, heard), media_type=NDJSON)
 
 
 async def _lines(turn: _Turn[Said], line_of: Callable[[Said], AskLine | FindLine], heard: list[str]) -> AsyncIterator[bytes]:

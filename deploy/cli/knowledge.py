@@ -147,7 +147,7 @@ def shown(report: dict[str, Any]) -> RenderableType:
 
 def _finding(finding: dict[str, Any]) -> tuple[RenderableType, RenderableType]:
     documents = ", ".join(dict.fromkeys(source["document"] for source in finding["sources"]))
-    return Text(one_line(f"- {finding['text']}")), Padding(Text(one_line(documents), style="dim"), (0, 0, 0, 2))
+    return Text(plain(f"- {finding['text']}")), Padding(Text(one_line(documents), style="dim"), (0, 0, 0, 2))
 
 
 def _community_row(view: dict[str, Any]) -> tuple[str, ...]:

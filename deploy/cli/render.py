@@ -71,7 +71,7 @@ def citation(item: Citation) -> RenderableType:
     )
     score = f"  {item.score:.2f}" if item.score else ""  # 0: nothing has compared it with the question
     head = Text.assemble((f"[{item.n}] ", "bold cyan"), (one_line(item.edge), "bold"), places, (score, "dim"))
-    quote = Text(f"“{plain(item.quote)}”", style="italic") if item.quote else Text("its words stay at the site; ask there", style="dim")
+    quote = Text(f"“{one_line(item.quote)}”", style="italic") if item.quote else Text("its words stay at the site; ask there", style="dim")
     return Group(head, Padding(quote, (0, 0, 0, 4)))
 
 
@@ -154,8 +154,8 @@ def folder_lines(status: EdgeStatus) -> list[str]:
     ward: not in step with /data/notes: the folder cannot be read – see that it is there, or take it out of DGRAG_EDGE_FOLDERS
     """
     told = [one for one in status.folders if one["error"]]
-    faults = (f"{status.edge}: not in step with {one['folder']}: {one['error']}" for one in told)
-    return [one_line(f"{fault}, or take it out of DGRAG_EDGE_FOLDERS") for fault in faults]
+    step = "or take it out of DGRAG_EDGE_FOLDERS"
+    return [one_line(f"{status.edge}: not in step with {one['folder']}: {one['error']}, {step}") for one in told]
 
 
 def embedder_line(status: EdgeStatus) -> str:
@@ -281,7 +281,7 @@ def edges(reports: Sequence[EdgeReport]) -> Table:
     for report in reports:
         read = [f"{report.reports:,} of {report.reports_there:,}" if report.reports_there else ""] if overview else []
         costs = str(report.evidence), count(report.bytes), f"{report.ms:.0f}"
-        table.add_row(one_line(report.edge), report.status, *read, *costs, Text(one_line(report.reason)))
+        table.add_row(Text(one_line(report.edge)), report.status, *read, *costs, Text(one_line(report.reason)))
     return table
 
 
@@ -295,7 +295,8 @@ def trace(steps: Sequence[TraceStep]) -> Table:
         same = [step for step in steps if step.step == name]
         ms, costs = f"{sum(step.ms for step in same):.0f}", _costs(same)
         if ms != "0" or any(costs):
-            table.add_row(one_line(name) + (f" ×{len(same)}" if len(same) > 1 else ""), ms, *costs)
+            times = f" ×{len(same)}" if len(same) > 1 else ""
+            table.add_row(Text(one_line(name) + times), ms, *costs)
     table.add_row(TOTAL, "", *_costs(steps))
     return table
 
@@ -328,7 +329,7 @@ def cluster(rows: Sequence[tuple[str, str, str, EdgeStatus | None]]) -> Table:
     for name, url, state, status in rows:
         counts = _edge_counts(status) if status else [""] * 3
         said = f"{state}, {status.strategy}" if status and status.strategy not in ("", DEFAULT_STRATEGY) else state
-        table.add_row(Text(name), Text(url), Text(said), *counts)
+        table.add_row(*(Text(one_line(cell)) for cell in (name, url, said)), *counts)
     return table
 
 
@@ -419,13 +420,13 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table of plain strings, in the same look."""
+def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
+    """A table in the same look; a cell of several lines is a ``Text``."""
     made = _table(*columns)
     for name, column in zip(columns, made.columns, strict=True):
         column.no_wrap = name in COPIED
     for row in rows:
-        made.add_row(*(Text(one_line(cell)) for cell in row))
+        made.add_row(*(Text(one_line(cell)) if isinstance(cell, str) else cell for cell in row))
     return made
 
 

@@ -39,6 +39,7 @@ from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged
 from shared.http.background import at_work
+from shared.http.caching import CacheHeaders
 from shared.http.console.keys import key_pages
 from shared.http.console.routes import console_problem, console_router
 from shared.http.docs import docs_router
@@ -106,6 +107,7 @@ def create_app(node: EdgeNode) -> FastAPI:
     made_here = (docs_router(GuardedRoute), keys_router(GuardedRoute, ring, clock))
     for routes in (*made_here, *REST, console_router(ConsoleRoute), key_pages(ConsoleRoute, KEYS, ring, clock), *PAGES):
         app.include_router(routes)
+    app.add_middleware(CacheHeaders)
     app.add_middleware(AccessLog, meter=node.meter, log=access)
     app.add_middleware(Correlation, recorder=node.recorder)
     return app

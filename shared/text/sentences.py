@@ -44,6 +44,7 @@ NUMBER_WORDS = frozenset(  # words of numbers, measures, money and times
     twelve twenty twice two usd wednesday week weekend winter year yen yesterday zero
     """.split()  # noqa: SIM905 - a list would be a page long
 )
+MOST_PARTS = 8  # that one question is read as
 # "…, and which …?": a second question that could stand alone
 _SECOND_QUESTION = re.compile(
     r"(?:,|(?<![\s,]))\s++and\s++(?=(?:(?:on|at|in|to|from|by|for|with|of)\s+)?(?:which|what|who|whom|whose|when|where|why|how)\b)",
@@ -108,7 +109,7 @@ def questions_in(question: str) -> tuple[str, ...]:
     """The question itself, followed by its parts where it asks two or more things at once.
 
     A compound question lies between its parts in an embedding space, near the answer of none; each part is searched for too.
-    What lies behind ``MOST_PARTS`` parts stays with the last one.
+    Beyond ``MOST_PARTS`` the last one is the rest of the question: each part costs a search at every site that is asked.
 
     >>> questions_in("Which ward failed, and which lot caused it?")
     ('Which ward failed, and which lot caused it?', 'Which ward failed?', 'which lot caused it?')
@@ -117,8 +118,11 @@ def questions_in(question: str) -> tuple[str, ...]:
     >>> questions_in("Who leads research and development?")
     ('Who leads research and development?',)
     """
-    parts = [part.strip(" ,.?") for part in _SECOND_QUESTION.split(question, maxsplit=MOST_PARTS - 1)]
-    return (question, *(f"{part}?" for part in parts if part)) if len(parts) > 1 else (question,)
+    split = _SECOND_QUESTION.split(question, maxsplit=MOST_PARTS - 1)
+    if len(split) == 1:
+        return (question,)
+    parts = (part.strip(" ,.?") for part in split)
+    return tuple(dict.fromkeys((question, *(f"{part}?" for part in parts if part))))
 
 
 def names_in(text: str) -> list[str]:

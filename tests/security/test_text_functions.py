@@ -38,6 +38,7 @@ from shared.text import same_question, support
 from shared.text.citations import MAX_ANSWER_CHARS, checked_answer, cite
 from shared.text.fence import Fence, one_line, without_control_tokens
 from shared.text.inert import inert
+from shared.text.marks import names_among
 from shared.text.plain import csv_cell, plain
 from shared.text.quoting import is_copy
 from shared.text.refusals import is_refusal
@@ -152,6 +153,7 @@ FUNCTIONS = [
     Working("a narrower question", lambda text: same_question.is_narrower(text, text)),
     Working("an answer that fits", lambda text: same_question.fits(text, text, text)),
     Working("questions in", questions_in),
+    Working("known names in a text", lambda text: names_among(text, lambda _: False)),
     Working("named in a question", lambda text: named_in(text, lambda _: None), QUESTION),
     Working("hints", Names({"a a": Known("person", 1)}, frozenset({"a"})).pieces),
     Working("normal form of a name", lambda text: normalise(text)),
