@@ -69,6 +69,4 @@ def _pieces(body):
     """The messages that bring a body."""
     starts = range(0, max(1, len(body)), PIECE_BYTES)
     pieces = [body[start : start + PIECE_BYTES] for start in starts]
-    return [
-        {"type": "http.request", "body": piece, "more_body": at < len(pieces) - 1} for at, piece in enumerate(pieces)
-    ]
+    return [{"type": "http.request", "body": piece, "more_body": at < len(pieces) - 1} for at, piece in enumerate(pieces)]
