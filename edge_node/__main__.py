@@ -11,7 +11,7 @@ from edge_node.build import Adapters
 from edge_node.cloud.client import cloud_http
 from edge_node.cloud.membership import Membership
 from edge_node.database.commits import only_user
-from edge_node.documents.readers.native import BUILT
+from edge_node.documents.readers.native import with_built
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from edge_node.documents.readers.tessdata import prepared, recognition_of
 from edge_node.settings import EdgeSettings
@@ -38,7 +38,7 @@ def serve() -> None:
     with only_user(settings.state_dir):
         recognition = prepared(recognition_of(settings.ocr_languages, settings.state_dir))
         limits = ReaderLimits(settings.reader_seconds, settings.reader_memory_bytes)
-        folders = (BUILT, settings.state_dir.absolute() / "readers")
+        folders = with_built(settings.state_dir.absolute() / "readers")
         reads = ReaderPool(limits, at_once=settings.workers + 1, recognition=recognition, folders=folders)
         embedder = build_embedder(models)
         adapters = generator, embedder, build_tokenizer(models), cloud, reads

@@ -22,6 +22,7 @@ from deploy.cluster.services import Role
 from deploy.cluster.state import ClusterState, Member, StateDir
 from shared.client.errors import ServiceError, body
 from shared.errors import DgragError
+from shared.models.addresses import MODELS, route_of
 from shared.models.settings import ModelSettings
 
 AGAIN: dict[Role, str] = {"edge": "`dgrag edge restart {}` starts it again", "cloud": "`dgrag cloud restart` starts it again"}
@@ -76,7 +77,7 @@ def is_ready(http: httpx2.Client, runtime: Runtime, member: Member) -> bool:
     ours_ended = member.mark is not None and not member.mark.alive()
     if member.role == "model":
         key = runtime.directory.model_key() if member.mark else ModelSettings().key()
-        return not ours_ended and answers(http, f"{member.url}/models", key)
+        return not ours_ended and answers(http, route_of(member.url, MODELS), key)
     return not ours_ended and answers(http, f"{member.url}/ready")
 
 

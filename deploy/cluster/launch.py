@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from http import HTTPStatus
 from pathlib import Path
 from typing import Protocol
 
@@ -31,9 +32,9 @@ from deploy.cluster.services import (
 from deploy.cluster.state import Member, StateDir, SupervisorPlan
 from shared.errors import FetchError
 from shared.identity import open_identity
+from shared.models.addresses import MODELS, addresses_of, is_deployment, key_headers, route_of
 from shared.models.catalogue import model_named
 from shared.models.chat_replies import model_names
-from shared.models.chat_server import addresses_of
 from shared.models.fetch import LIGHTER, FetchProgress, Sources, fetch
 from shared.models.settings import ModelSettings
 
@@ -151,14 +152,16 @@ def _clouds(plan: Plan, model: ModelEndpoint, root: Path, ports: Ports) -> list[
 def remote_model(url: str, http: httpx2.Client, settings: ModelSettings) -> ModelEndpoint:
     """The model behind a URL, given with ``/v1`` or without: the one that the settings name, else the first that it serves.
 
-    Raises ClusterError.
+    Some servers list no models: then it is the one that the settings name. Raises ClusterError.
     """
-    key = settings.key()
-    headers = {"authorization": f"Bearer {key}"} if key else {}
+    headers = key_headers(url, settings.key())
     failure: Exception | None = None
-    for address in addresses_of(httpx2.URL(url)):
+    for address in addresses_of(url):
         try:
-            response = http.get(f"{address}/models", headers=headers, timeout=10.0, auth=None)  # not with a service's key
+            # not with a service's key
+            response = http.get(route_of(address, MODELS), headers=headers, timeout=10.0, auth=None)
+            if response.status_code == HTTPStatus.NOT_FOUND and is_deployment(url):
+                return ModelEndpoint(address, settings.name)
             served = model_names(response.raise_for_status().json())
         except (httpx2.HTTPError, ValueError) as error:
             failure = failure or error
@@ -169,7 +172,7 @@ def remote_model(url: str, http: httpx2.Client, settings: ModelSettings) -> Mode
             return ModelEndpoint(address, served[0])
         failure = None
         break
-    url = url.rstrip("/")
     if failure is None:
         raise ClusterError(f"{url} serves no model", next_step="load a model there")
-    raise ClusterError(f"no OpenAI-compatible server answers at {url}", next_step=f"try `curl {url}/models`") from failure
+    step = f"try `curl {route_of(url, MODELS)}`"
+    raise ClusterError(f"no OpenAI-compatible server answers at {url}", next_step=step) from failure

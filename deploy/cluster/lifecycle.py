@@ -8,8 +8,10 @@ import signal
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from http import HTTPStatus
 from pathlib import Path
 from types import FrameType
+from typing import Any
 
 import httpx2
 
@@ -20,6 +22,7 @@ from deploy.cluster.runtimes import Runtime, runtime_of
 from deploy.cluster.services import Service
 from deploy.cluster.state import Member, StateDir, already_running
 from shared.errors import SafeMode
+from shared.models.addresses import is_deployment, key_headers
 
 SUPERVISOR_PATIENCE_S = 35.0  # a keeper's, and some
 READY_DEADLINE_S = 300.0  # a model of 1 GB from a cold disk takes a minute
@@ -128,11 +131,17 @@ def wait_ready(runtime: Runtime, services: Sequence[Service], http: httpx2.Clien
 
 
 def answers(http: httpx2.Client, url: str, model_key: str = "") -> bool:
-    """True when the URL gives a 2xx. ``model_key``: shown in place of the client's own key, of a model server that has one."""
+    """True when the URL gives a 2xx; also where a model server of one deployment lists no models.
+
+    ``model_key``: shown in place of the client's own key, of a model server that has one.
+    """
     try:
+        own = dict[str, Any]()
         if model_key:
-            return http.get(url, timeout=2.0, headers={"Authorization": f"Bearer {model_key}"}, auth=None).is_success
-        return http.get(url, timeout=2.0).is_success
+            own = {"headers": key_headers(url, model_key), "auth": None}
+        response = http.get(url, timeout=2.0, **own)
+        lists_none = response.status_code == HTTPStatus.NOT_FOUND and is_deployment(url)
+        return response.is_success or lists_none
     except httpx2.TransportError:
         return False
 

@@ -299,6 +299,6 @@ def health() -> Call[Health]:
     """Whether questions can come. Raises Unreachable where nobody answers.
 
     >>> client.health()
-    Health(ready=True, reason='', next_step='')
+    Health(ready=True, reason='', next_step='', faults=())
     """
     return Call("GET", "/ready", Health, repeatable=True, also=HTTPStatus.SERVICE_UNAVAILABLE)

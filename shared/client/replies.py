@@ -169,11 +169,12 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Health:
-    """Whether questions can come, and why not."""
+    """Whether questions can come, and why not. ``faults``: kinds of documents that cannot be read now."""
 
     ready: bool = False
     reason: str = ""
     next_step: str = ""
+    faults: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

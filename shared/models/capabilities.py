@@ -22,6 +22,7 @@ USUAL_LEAST_TOKENS = 16  # where a server wants more of them, and does not say h
 TokenLimit = Literal["max_tokens", "max_completion_tokens", ""]
 Temperature = Literal["any", "positive", "default"]
 ResponseFormat = Literal["json_schema", "json_object", "prompt"]
+RESPONSE_FORMATS: tuple[ResponseFormat, ...] = ("json_schema", "json_object", "prompt")
 InstructionsRole = Literal["system", "developer", "user"]
 
 
@@ -30,24 +31,33 @@ class Capabilities:
     """What a server takes. The first one is that of a server of which nothing is known yet: it takes everything."""
 
     samples: int | None = None  # choices in one request; None: as many as are wanted
+    doubted_samples: int | None = None  # one reply had so few; a second such one proves it
     logprobs: bool = True
+    doubts_logprobs: bool = False  # one reply lacked them
     top_logprobs: int = 20
     limit_field: TokenLimit = "max_tokens"  # the field's name; "": there is none
     least_tokens: int = 1  # that the limit may be
     most_tokens: int | None = None
     temperature: Temperature = "any"
     stop: int = 16  # sequences
+    blank_stops: bool = True  # a sequence may be of blanks and line ends alone
     seed: bool = True
     response_format: ResponseFormat = "json_schema"
     instructions: InstructionsRole = "system"
     content_parts: bool = False  # a message's content is a list of parts
     stream: bool = True
+    prompt_tokens: int | None = None  # of a longer prompt, what the server reads in silence
     thinking: Thinking | None = None  # None: not known yet
 
     @property
     def thinks(self) -> bool:
         """Whether the model thinks before it answers."""
         return bool(self.thinking)
+
+    @property
+    def has_doubts(self) -> bool:
+        """Whether one more reply is to show what the server can."""
+        return self.doubted_samples is not None or self.doubts_logprobs
 
     @property
     def gives_distributions(self) -> bool:
@@ -71,7 +81,14 @@ class Capabilities:
         several = "samples are drawn by several requests, so the server reads the prompt several times"
         words = f"the model's word decides, and {VERDICT_SAMPLES} short samples stand for a probability: coarser, at more requests"
         thinks = "its thoughts take tokens and time before each answer and each yes or no, and one word stands for a probability"
+        cut = (
+            f"it reads about {self.prompt_tokens} tokens of a prompt and drops the rest in silence,"
+            " so passages are lost: give the model a larger context at its server (Ollama's"
+            " num_ctx), or lower DGRAG_EDGE_CONTEXT_TOKENS (at a cloud"
+            " DGRAG_CLOUD_EVIDENCE_BUDGET_TOKENS)"
+        )
         return (
+            (self.prompt_tokens is not None, Shortfall("the whole prompt", cut)),
             (self.samples is not None, Shortfall("several samples in one request", several)),
             (not self.logprobs, Shortfall("log-probabilities", words)),
             (self.thinks, Shortfall("answers without thinking", thinks)),
@@ -91,11 +108,15 @@ class Capabilities:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """A request that a server does not take: its status, its words, and the fields that it names outside of them."""
+    """A request that a server does not take: its status and its words.
+
+    ``fields`` and ``codes``: of the request and the error, named outside of its words.
+    """
 
     status: int
     message: str
     fields: tuple[str, ...] = ()
+    codes: tuple[str, ...] = ()
 
 
 Body = Mapping[str, Any]
@@ -111,6 +132,8 @@ def adapted(capabilities: Capabilities, refusal: Refusal, body: Body) -> Capabil
     >>> adapted(Capabilities(), Refusal(400, "the prompt holds forbidden words"), {"temperature": 0.0, "n": 1}) is None
     True
     """
+    if is_filtered(refusal) or is_spoilt(refusal):
+        return None
     for field in _named(refusal, body):
         words = " ".join((refusal.message, *refusal.fields))
         learned = _CHANGES[field](capabilities, words, body)
@@ -140,13 +163,64 @@ def plainer(capabilities: Capabilities, body: Body) -> Capabilities | None:
     return plain if plain != capabilities else None
 
 
-_OVERFLOW = re.compile(
-    r"context[ _-]?(?:length|size|window|limit)|maximum context|n_ctx|exceeds? the (?:available |model'?s? )?context"
-    r"|(?:prompt|input|message|request|text)s? (?:is|are|was) too (?:long|large)|too many (?:input |prompt )?tokens|input length"
-    r"|(?:prompt|input) tokens? .{0,60}(?:exceed|too)|reduce (?:the length|your prompt)|exceed\w* .{0,40}(?:max_model_len|token limit)",
+_OVERFLOW_WORDS = (  # as many servers say it; the rest is one maker's each
+    r"context[ _-]?(?:length|size|window|limit)|maximum context|n_ctx",
+    r"exceeds? the (?:available |model'?s? )?context",
+    r"(?:prompt|input|message|request|text)s? (?:is|are|was)? ?too (?:long|large)",
+    r"too many (?:input |prompt )?tokens|input length|tokens? in the prompt",
+    r"(?:prompt|input) tokens? .{0,60}(?:exceed|too)|reduce (?:the length|your prompt)",
+    r"exceed\w* .{0,40}(?:max_model_len|token limit|total tokens? limit)",
+    r"`inputs` tokens|inputs. must have (?:less|fewer) than",  # TGI, Together
+    r"(?:input|prompt|requested) token count .{0,40}exceed",  # Gemini, Copilot
+    r"max(?:imum)? (?:prompt|model|input) len",  # xAI, vLLM, TensorRT-LLM
+    r"max_seq_len|max_num_tokens",  # TabbyAPI, TensorRT-LLM
+    r"prompt (?:length )?.{0,20}exceeds max",  # Zhipu
+)
+_OVERFLOW = re.compile("|".join(_OVERFLOW_WORDS), re.IGNORECASE)
+_OVERFLOW_CODES = re.compile(r"context[_ ]?(?:length|window|size)", re.IGNORECASE)
+_TOO_LARGE = 413
+
+
+def weaker_formats(known: ResponseFormat) -> Sequence[ResponseFormat]:
+    """The ways to ask for JSON that want less of a server, the next one first.
+
+    >>> weaker_formats("json_object")
+    ('prompt',)
+    """
+    return RESPONSE_FORMATS[RESPONSE_FORMATS.index(known) + 1 :]
+
+
+_FILTERED = re.compile(
+    r"content[ _-]?(?:filter|polic|management|moderation)|responsible ?ai|safety (?:system|polic)"
+    r"|data_?inspection|moderation|prompt_blocked|policy_violation",
     re.IGNORECASE,
 )
-_TOO_LARGE = 413
+_SPOILT = re.compile(
+    r"json_validate_failed|failed_generation|failed to generate json",
+    re.IGNORECASE,
+)
+
+
+def is_filtered(refusal: Refusal) -> bool:
+    """Whether a server refuses what the request says, and no form of it.
+
+    >>> is_filtered(Refusal(400, "The response was filtered", codes=("content_filter",)))
+    True
+    """
+    return _has(_FILTERED, refusal)
+
+
+def is_spoilt(refusal: Refusal) -> bool:
+    """Whether the model's own text was refused, by chance: it was not the JSON that was wanted.
+
+    >>> is_spoilt(Refusal(400, "Failed to generate JSON. Please adjust your prompt."))
+    True
+    """
+    return _has(_SPOILT, refusal)
+
+
+def _has(pattern: re.Pattern[str], refusal: Refusal) -> bool:
+    return any(map(pattern.search, (refusal.message, *refusal.codes)))
 
 
 def is_overflow(refusal: Refusal) -> bool:
@@ -155,12 +229,14 @@ def is_overflow(refusal: Refusal) -> bool:
     >>> is_overflow(Refusal(400, "This model's maximum context length is 4096 tokens, you requested 5000"))
     True
     """
-    return refusal.status == _TOO_LARGE or bool(_OVERFLOW.search(f"{refusal.message} {' '.join(refusal.fields)}"))
+    words = " ".join((refusal.message, *refusal.fields))
+    is_by_code = any(map(_OVERFLOW_CODES.search, refusal.codes))
+    return refusal.status == _TOO_LARGE or is_by_code or bool(_OVERFLOW.search(words))
 
 
 # How a message names a field, where it names it in words. Only fields that were sent count.
 _NAMES = {
-    "top_logprobs": re.compile(r"top[_ ]?log[_ -]?probs?", re.IGNORECASE),
+    "top_logprobs": re.compile(r"top[_ ]?log[_ -]?probs?|top_n_tokens", re.IGNORECASE),
     "logprobs": re.compile(r"(?<!top_)(?<!top )(?<!top)(?<!n_)log[_ -]?prob(?:s|abilit\w+)?|logits_all", re.IGNORECASE),
     "n": re.compile(
         r"['\"`]n['\"`]|\bn\s*(?:=|>|<|≤|≥|:|must|should|has to|is\b|are\b|cannot|greater|larger|above|not\b)"
@@ -192,6 +268,7 @@ _ALLOWED = re.compile(
 )
 _CONTENT_PARTS = re.compile(r"content.{0,40}(?:array|list|sequence)|(?:array|list|sequence).{0,40}content", re.IGNORECASE | re.DOTALL)
 _ROLE = re.compile(r"\broles?\b|\bsystem\b|\bdeveloper\b", re.IGNORECASE)
+_BLANK = re.compile(r"white ?space|blank", re.IGNORECASE)
 _NUMBER = re.compile(r"(?<![\w.])\d{1,7}(?![\w]|\.\d)")
 _TOO_FEW = re.compile(r"at least|minimum|>=|≥|greater than|larger than|too (?:small|low)|below", re.IGNORECASE)
 _TOO_MANY = re.compile(r"at most|\bmax\b|maximum|greater than|<=|≤|less than|exceed|too (?:large|high|big|many)|up to|above", re.IGNORECASE)
@@ -262,6 +339,8 @@ def _temperature(known: Capabilities, words: str, body: Body) -> Capabilities:
 
 
 def _stop(known: Capabilities, words: str, body: Body) -> Capabilities:
+    if _BLANK.search(words) and not all(stop.strip() for stop in body["stop"]):
+        return replace(known, blank_stops=False)
     return replace(known, stop=max(_numbers_below(words, len(body["stop"])), default=0))
 
 
@@ -272,8 +351,8 @@ def _seed(known: Capabilities, words: str, body: Body) -> Capabilities:
 
 def _response_format(known: Capabilities, words: str, body: Body) -> Capabilities | None:
     del words, body
-    lower: dict[ResponseFormat, ResponseFormat] = {"json_schema": "json_object", "json_object": "prompt"}
-    return replace(known, response_format=lower[known.response_format]) if known.response_format in lower else None
+    weaker = weaker_formats(known.response_format)
+    return replace(known, response_format=weaker[0]) if weaker else None
 
 
 def _stream(known: Capabilities, words: str, body: Body) -> Capabilities:

@@ -80,7 +80,10 @@ def _limit(prompt: Prompt, capabilities: Capabilities, thinking_tokens: int) -> 
 
 def _stops(prompt: Prompt, capabilities: Capabilities) -> list[str]:
     """The stop sequences, none where they would end a thought."""
-    return [] if capabilities.thinks else list(prompt.stop[: capabilities.stop])
+    if capabilities.thinks:
+        return []
+    taken = [stop for stop in prompt.stop if capabilities.blank_stops or stop.strip()]
+    return taken[: capabilities.stop]
 
 
 def _response_format(schema: Mapping[str, Any], capabilities: Capabilities) -> dict[str, Any]:

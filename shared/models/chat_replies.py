@@ -17,6 +17,7 @@ from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 from shared.errors import ModelReplyError
 from shared.models.capabilities import Capabilities
 from shared.models.chat_format import distinct
+from shared.models.server_errors import has_failed
 from shared.models.thinking import Thinking, parted
 from shared.models.verdicts import distribution
 from shared.ports import Prompt, Reply
@@ -24,6 +25,7 @@ from shared.text.surrogates import well_formed
 
 MAX_USAGE = 2**31  # a sum of such counts fits the store
 MAX_FINISH_CHARS = 40
+MARKUP_TOKENS = 8  # of a reply, beside those of its text
 ROUNDING = 0.01  # of a log-probability above 0
 CUT = "length"  # the finish reason of a text that ends at its limit
 CUT_WORDS = ("length", "max_tokens", "max_length", "max_output_tokens")  # as servers call it
@@ -56,6 +58,7 @@ class Completion:
     """A whole reply: at least one sample. ``model``: the name that the server gives itself."""
 
     samples: tuple[Sample, ...]
+    failed: int = 0  # choices that are failures
     tokens_in: int = 0
     tokens_out: int = 0
     reasoning_tokens: int = 0
@@ -79,19 +82,43 @@ def model_names(body: Any) -> list[str]:
     return sorted(names, key=lambda name: "embed" in name.lower())
 
 
-def parse_completion(raw: bytes, thinking: Thinking | None = None) -> Completion:
-    """A server's whole answer. ``thinking``: what is known of its model. Raises ModelReplyError where there is no choice."""
+def parse_completion(
+    raw: bytes,
+    thinking: Thinking | None = None,
+    ends_early: bool = False,
+) -> Completion:
+    """A server's whole answer. Raises ModelReplyError where there is no choice.
+
+    ``thinking``: what is known of its model; ``ends_early``: as of ``may_end_early``.
+    """
+    answer, failed = _without_failures(decoded(raw))
     try:
-        body = _Body.model_validate(decoded(raw))
+        body = _Body.model_validate(answer)
     except ValidationError as error:
         where = ".".join(str(part) for part in error.errors()[0]["loc"]) or "body"
         raise ModelReplyError(f"{NOT_THE_FORMAT} ({where}: {error.errors()[0]['msg']})", next_step=ANY_SERVER) from error
     if not body.choices:
-        raise ModelReplyError("the model server gave no samples", next_step=LOOK_AT_LOG)
-    samples = tuple(_sample(choice, thinking) for choice in body.choices)
+        found = "failures only" if failed else "no samples"
+        raise ModelReplyError(f"the model server gave {found}", next_step=LOOK_AT_LOG)
+    samples = tuple(_sample(choice, thinking, ends_early) for choice in body.choices)
     tokens_out = max(body.usage.completion_tokens, sum(sample.tokens for sample in samples))
     usage = body.usage
-    return Completion(samples, usage.prompt_tokens, tokens_out, usage.completion_tokens_details.reasoning_tokens, body.model)
+    return Completion(
+        samples,
+        failed=failed,
+        tokens_in=usage.prompt_tokens,
+        tokens_out=tokens_out,
+        reasoning_tokens=usage.completion_tokens_details.reasoning_tokens,
+        model=body.model,
+    )
+
+
+def _without_failures(body: Any) -> tuple[Any, int]:
+    """An answer without the choices that failed, and how many those are."""
+    if not isinstance(body, dict) or not isinstance(choices := body.get("choices"), list):
+        return body, 0
+    left = [choice for choice in choices if not has_failed(choice)]
+    return {**body, "choices": left}, len(choices) - len(left)
 
 
 def stopped(completion: Completion, stops: Sequence[str]) -> Completion:
@@ -147,25 +174,48 @@ def no_answer(samples: Sequence[Sample]) -> ModelReplyError:
 def observed(capabilities: Capabilities, body: Mapping[str, Any], completion: Completion) -> Capabilities:
     """What is known of a server after a reply to ``body``: what it left out, and whether the model thinks."""
     samples = completion.samples
-    learned = capabilities
-    if len(samples) < body.get("n", 1):
-        learned = replace(learned, samples=len(samples))
     has_text = any(sample.text.strip() for sample in samples)
-    if body.get("logprobs") and has_text and not any(sample.is_listed for sample in samples):
-        learned = replace(learned, logprobs=False)
+    learned = capabilities
+    if body.get("n", 1) > 1 and not completion.failed:
+        learned = _samples_seen(learned, len(samples), body["n"])
+    if body.get("logprobs") and has_text:
+        is_listed = any(sample.is_listed for sample in samples)
+        lacks = not is_listed and learned.doubts_logprobs
+        learned = replace(learned, logprobs=not lacks, doubts_logprobs=not is_listed and not lacks)
     for sample in samples:
         if sample.thinking:
             return replace(learned, thinking=sample.thinking)
-    if completion.reasoning_tokens or any(sample.is_cut and not sample.text for sample in samples):
-        return replace(learned, thinking="apart")  # its thoughts are not shown, but its tokens are gone
-    if learned.thinking is None and has_text and not any(sample.is_cut for sample in samples):
+    if completion.reasoning_tokens:
+        return replace(learned, thinking="apart")
+    if any(sample.is_cut and not sample.text for sample in samples):
+        return learned if learned.thinks else replace(learned, thinking="hidden")  # tokens are gone
+    is_whole = has_text and not any(sample.is_cut for sample in samples)
+    if learned.thinking is None and is_whole:
+        return replace(learned, thinking="")
+    if learned.thinking == "hidden" and is_whole and not _has_more_tokens(completion):
         return replace(learned, thinking="")
     return learned
 
 
+def _has_more_tokens(completion: Completion) -> bool:
+    """Whether a reply used more tokens than its texts can have: for thoughts that are not shown."""
+    letters = sum(len(sample.text) for sample in completion.samples)
+    return completion.tokens_out > letters + MARKUP_TOKENS
+
+
+def _samples_seen(known: Capabilities, count: int, wanted: int) -> Capabilities:
+    """What a reply of so few samples shows, where another one had too few already."""
+    if count >= wanted:
+        return replace(known, doubted_samples=None)
+    if known.doubted_samples is None:
+        return replace(known, doubted_samples=count)
+    return replace(known, samples=max(count, known.doubted_samples), doubted_samples=None)
+
+
 def needs_another_form(sent: Prompt, completions: Sequence[Completion], *, before: Capabilities, after: Capabilities) -> bool:
     """Whether a prompt is to be asked again, by what its own replies have shown: the model thinks, or lists no distributions."""
-    if sent.choices and before.gives_distributions and not after.gives_distributions:
+    lists = after.gives_distributions and not after.doubts_logprobs
+    if sent.choices and before.gives_distributions and not lists:
         return True
     is_cut = any(sample.is_cut for completion in completions for sample in completion.samples)
     return after.thinks and not before.thinks and is_cut
@@ -189,6 +239,22 @@ def bare_json(text: str) -> str:
     return text
 
 
+def lacks_json(completions: Sequence[Completion], schema: Mapping[str, Any]) -> bool:
+    """Whether texts that were to be JSON of a schema are whole, and none of them is of its type."""
+    samples = [sample for completion in completions for sample in completion.samples]
+    whole = [sample for sample in samples if sample.text.strip() and not sample.is_cut]
+    return bool(whole) and not any(_is_json(sample.text, schema) for sample in samples)
+
+
+def _is_json(text: str, schema: Mapping[str, Any]) -> bool:
+    try:
+        value = json.loads(bare_json(text))
+    except (ValueError, RecursionError):
+        return False
+    wanted = {"object": dict, "array": list}.get(schema.get("type", ""), object)
+    return isinstance(value, wanted)
+
+
 def _answer(sample: Sample, prompt: Prompt) -> str:
     """A sample's text as the prompt wants it: of what was to be JSON, the JSON alone."""
     return bare_json(sample.text) if prompt.schema is not None else sample.text
@@ -200,9 +266,10 @@ def _may_be_blank(sample: Sample, prompt: Prompt) -> bool:
     return not sample.thinking and (is_one_line or bool(prompt.top_logprobs and sample.first_token))
 
 
-def _sample(choice: _Choice, known: Thinking | None) -> Sample:
+def _sample(choice: _Choice, known: Thinking | None, ends_early: bool) -> Sample:
     message = choice.message
-    parts = parted(message.content.text, known)
+    is_cut = ends_early or choice.finish_reason == CUT
+    parts = parted(message.content.text, known, is_cut=is_cut)
     thinking: Thinking = "apart" if message.thoughts else parts.thinking
     tokens = choice.logprobs
     return Sample(

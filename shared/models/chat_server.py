@@ -14,7 +14,8 @@ import httpx2
 
 from shared.errors import ModelError, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.limits import RetryBudget, retry_after_s
-from shared.models.capabilities import Refusal
+from shared.models.addresses import MODELS, ROUTE, addresses_of, key_headers, route_of
+from shared.models.capabilities import Refusal, is_filtered, is_spoilt
 from shared.models.chat_replies import LOOK_AT_LOG, model_names
 from shared.models.chat_streams import is_event_stream
 from shared.models.server_errors import MAX_ERROR_CHARS, NO_REASON, refusal_of, refused_in
@@ -27,7 +28,9 @@ TIMEOUT = httpx2.Timeout(None, connect=5.0)  # the deadline of the call bounds a
 LIST_S = 5.0  # for the list of models, which a message names
 MAX_ERROR_BYTES = 64 * 1024
 MODELS_LISTED, MAX_NAME_CHARS = 8, 80  # in a message
-ROUTE, VERSION = "/chat/completions", "/v1"
+NO_JSON = "the model wrote no JSON where it was to"
+NO_JSON_STEP = "ask again, or use a model that follows a JSON schema"
+NO_CREDIT = "insufficient_quota"  # OpenAI's code, which comes with 429
 _NO_SUCH_ROUTE = re.compile(r"unexpected endpoint|cannot post|(?:unknown|no such) (?:endpoint|route|path|url)", re.IGNORECASE)
 Mends = Callable[[Refusal], bool]  # whether another form of the request may be taken
 
@@ -56,17 +59,18 @@ class ChatServer:
         """As of ``OpenAIGenerator``."""
         self._http = http
         self._model = model
-        self._headers = {"Authorization": f"Bearer {api_key}"} if api_key else {}
+        self._headers = key_headers(str(http.base_url), api_key)
         self._max_reply_bytes = max_reply_bytes
         self._retry_wait_s = retry_wait_s
         self._retries = retries
-        self._addresses = addresses_of(http.base_url)  # the first is in use
+        self._addresses = addresses_of(str(http.base_url))  # the first is in use
         self._has_route = False  # it has answered there
+        self._place = http.base_url.copy_with(query=None)  # as messages name it
 
     async def reach(self, *, deadline_s: float) -> None:
         """Ask the server for its list of models, which costs no turn of a model. Raises ModelTimeout, ModelUnavailable."""
         try:
-            response = await self._http.get(f"{self._addresses[0]}/models", headers=self._headers, timeout=deadline_s)
+            response = await self._list(deadline_s)
         except httpx2.TimeoutException as error:
             raise ModelTimeout(deadline_s=deadline_s) from error
         except httpx2.TransportError as error:
@@ -132,25 +136,45 @@ class ChatServer:
                 f"the model server has no {self._model!r} for us ({status}: {reason})",
                 next_step=f"check the model's address (DGRAG_MODEL_URL), name (DGRAG_MODEL_NAME) and key{known}",
             )
-        return ModelReplyError(f"the model server refused the request ({status}: {reason})", next_step=_next_step(body))
+        if is_filtered(refusal):
+            return ModelReplyError(
+                f"the model server's filter refuses the question or its passages ({reason})",
+                next_step="ask in other words, or have the filter changed at the model server",
+            )
+        if is_spoilt(refusal):
+            return ModelReplyError(
+                f"{NO_JSON} ({status}: {reason})",
+                next_step=NO_JSON_STEP,
+            )
+        next_step = _next_step(refusal, body)
+        if status == HTTPStatus.PAYMENT_REQUIRED:
+            words = f"the model server wants to be paid ({reason})"
+            return ModelUnavailable(words, next_step=next_step)
+        words = f"the model server refused the request ({status}: {reason})"
+        return ModelReplyError(words, next_step=next_step)
 
     async def _asked(self, body: Mapping[str, Any], ends: float, mends: Mends) -> bytes | Refusal:
-        refusal = Refusal(HTTPStatus.NOT_FOUND, NO_REASON)
-        for _ in self._addresses:
+        routes, attempt = len(self._addresses), 0
+        while True:
             answer = await self._routed(body, ends, mends)
             if isinstance(answer, Refusal):
                 return answer
             async with aclosing(answer):
                 raw = await self.whole(answer)
-            refused = refused_in(raw)
-            if refused is None:
+            refusal = refused_in(raw)
+            if refusal is None:
                 self._has_route = True
                 return raw
-            refusal = refused
-            if not _NO_SUCH_ROUTE.search(refusal.message):
-                break
-            self._addresses.reverse()
-        return refusal
+            if _NO_SUCH_ROUTE.search(refusal.message):
+                self._addresses.reverse()
+                routes -= 1
+                if not routes:
+                    return refusal
+            elif not _passing(refusal.status) or mends(refusal):
+                return refusal
+            else:
+                attempt += 1
+                await self._pause(refusal, body, attempt=attempt, ends=ends)
 
     async def _routed(self, body: Mapping[str, Any], ends: float, mends: Mends) -> httpx2.Response | Refusal:
         """The answer at the address in use, else at the other one, as long as no address has answered yet."""
@@ -184,20 +208,42 @@ class ChatServer:
                 )
             if status >= HTTPStatus.BAD_REQUEST and (not _passing(status) or mends(refusal)):
                 return refusal
-            asked_s = retry_after_s(response.headers.get("Retry-After", ""), date=response.headers.get("Date", ""))
-            wait_s = self._retry_wait_s * attempt if asked_s is None else asked_s
-            late = asyncio.get_running_loop().time() + wait_s >= ends
-            if not _passing(status) or attempt == ATTEMPTS or late or not self._retries.take():
-                raise ModelUnavailable(
-                    f"the model server cannot answer now ({status}: {refusal.message[:MAX_ERROR_CHARS] or NO_REASON})",
-                    next_step=_next_step(body),
-                    retry_after_s=asked_s or 0.0,
-                )
-            await asyncio.sleep(wait_s)
+            retry_after = response.headers.get("Retry-After", "")
+            asked_s = retry_after_s(retry_after, date=response.headers.get("Date", ""))
+            await self._pause(refusal, body, attempt=attempt, ends=ends, asked_s=asked_s)
+
+    async def _pause(
+        self,
+        refusal: Refusal,
+        body: Mapping[str, Any],
+        *,
+        attempt: int,
+        ends: float,
+        asked_s: float | None = None,
+    ) -> None:
+        """Wait before the next attempt. Raises ModelUnavailable where there is to be none."""
+        wait_s = self._retry_wait_s * attempt if asked_s is None else asked_s
+        late = asyncio.get_running_loop().time() + wait_s >= ends
+        is_last = attempt == ATTEMPTS or not _passing(refusal.status)
+        if is_last or late or not self._retries.take():
+            reason = refusal.message[:MAX_ERROR_CHARS] or NO_REASON
+            raise ModelUnavailable(
+                f"the model server cannot answer now ({refusal.status}: {reason})",
+                next_step=_next_step(refusal, body),
+                retry_after_s=asked_s or 0.0,
+            )
+        await asyncio.sleep(wait_s)
 
     async def _post(self, body: Mapping[str, Any]) -> httpx2.Response:
         headers = self._headers | correlation.headers()
-        request = self._http.build_request("POST", f"{self._addresses[0]}{ROUTE}", json=body, headers=headers, timeout=TIMEOUT)
+        url = route_of(self._addresses[0], ROUTE)
+        request = self._http.build_request(
+            "POST",
+            url,
+            json=body,
+            headers=headers,
+            timeout=TIMEOUT,
+        )
         self._retries.attempt()
         try:
             return await self._http.send(request, stream=True)
@@ -214,10 +260,14 @@ class ChatServer:
                     break
         return refusal_of(response.status_code, raw[:MAX_ERROR_BYTES])
 
+    async def _list(self, timeout_s: float) -> httpx2.Response:
+        url = route_of(self._addresses[0], MODELS)
+        return await self._http.get(url, headers=self._headers, timeout=timeout_s)
+
     async def _names(self) -> list[str]:
         """Names of the models that the server lists; none where it lists none."""
         try:
-            response = await self._http.get(f"{self._addresses[0]}/models", headers=self._headers, timeout=LIST_S)
+            response = await self._list(LIST_S)
             return [name[:MAX_NAME_CHARS] for name in model_names(response.json())[:MODELS_LISTED]]
         except (httpx2.HTTPError, ValueError):
             return []
@@ -227,12 +277,15 @@ class ChatServer:
         if isinstance(
             error, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.PoolTimeout | httpx2.ProxyError | httpx2.UnsupportedProtocol
         ):
-            return ServerAway(f"no model server at {self._http.base_url} ({reason})", next_step="start it, or correct the model's address")
+            return ServerAway(
+                f"no model server at {self._place} ({reason})",
+                next_step="start it, or correct the model's address",
+            )
         return self._broke_off(reason)
 
     def _broke_off(self, reason: str) -> BrokeOff:
         return BrokeOff(
-            f"the model server at {self._http.base_url} is there, but broke off in the middle of its answer ({reason})",
+            f"the model server at {self._place} is there, but broke off in the middle of its answer ({reason})",
             next_step="look at the model server's log: it may have run out of memory, or a proxy before it out of patience",
         )
 
@@ -240,17 +293,6 @@ class ChatServer:
 def is_framed(response: httpx2.Response) -> bool:
     """Whether the end of the body shows that it is whole: a length or chunks, which the client checks."""
     return "content-length" in response.headers or "chunked" in response.headers.get("transfer-encoding", "")
-
-
-def addresses_of(url: httpx2.URL) -> list[str]:
-    """Where the route may be: as the address is given, and with or without the version at its end.
-
-    >>> addresses_of(httpx2.URL("http://box:11434/")), addresses_of(httpx2.URL("http://box/v1/chat/completions"))
-    (['http://box:11434', 'http://box:11434/v1'], ['http://box/v1', 'http://box'])
-    """
-    given = str(url).rstrip("/").removesuffix(ROUTE)
-    other = given.removesuffix(VERSION) if given.endswith(VERSION) else given + VERSION
-    return [given, other]
 
 
 def _is_json(raw: bytes) -> bool:
@@ -261,8 +303,13 @@ def _is_json(raw: bytes) -> bool:
     return True
 
 
-def _next_step(body: Mapping[str, Any]) -> str:
-    """What whoever runs a failing server can do. Some servers have no structured outputs, and fail without saying so."""
+def _next_step(refusal: Refusal, body: Mapping[str, Any]) -> str:
+    """What whoever runs a failing server can do.
+
+    Some servers have no structured outputs, and fail without saying so.
+    """
+    if refusal.status == HTTPStatus.PAYMENT_REQUIRED or NO_CREDIT in refusal.codes:
+        return "the account at the server has no credit: add some, or use another server"
     hint = ": the request has a JSON schema, so it needs a server with structured outputs"
     return f"{LOOK_AT_LOG}{hint if 'response_format' in body else ''}"
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -9,9 +10,27 @@ from typing import Any
 from pydantic import ValidationError
 
 from shared.errors import ModelReplyError, ModelUnavailable
-from shared.models.chat_replies import ANY_SERVER, LOOK_AT_LOG, Completion, Finish, Lenient, MessageBody, Sample, decoded, no_answer
-from shared.models.server_errors import error_text
-from shared.models.thinking import Thinking, ThoughtFilter, overlap, parted, unopened_end
+from shared.models.chat_replies import (
+    ANY_SERVER,
+    CUT,
+    LOOK_AT_LOG,
+    Completion,
+    Finish,
+    Lenient,
+    MessageBody,
+    Sample,
+    decoded,
+    no_answer,
+)
+from shared.models.server_errors import UNNAMED_FAILURE, error_text
+from shared.models.thinking import (
+    Thinking,
+    ThoughtFilter,
+    may_end_early,
+    overlap,
+    parted,
+    unopened_end,
+)
 
 STREAM_END = "[DONE]"
 
@@ -36,6 +55,9 @@ def parse_event(data: str) -> Piece:
     if not event.choices:
         return Piece()
     choice = event.choices[0]
+    if choice.error or choice.finish_reason == "error":
+        reason = error_text(json.dumps({"error": choice.error or UNNAMED_FAILURE}).encode())
+        raise ModelUnavailable(f"the model server broke off: {reason}", next_step=LOOK_AT_LOG)
     message = choice.delta or choice.message or MessageBody()
     return Piece(message.content.text, message.thoughts, choice.finish_reason)
 
@@ -49,13 +71,21 @@ def is_event_stream(raw: bytes) -> bool:
     return raw.lstrip().startswith((b"data:", b"event:", b":", b"id:"))
 
 
-def completion_of_events(raw: bytes, thinking: Thinking | None) -> Completion:
-    """The whole answer of a stream that has ended. Raises as ``parse_event``."""
+def completion_of_events(
+    raw: bytes,
+    thinking: Thinking | None,
+    ends_early: bool = False,
+) -> Completion:
+    """The whole answer of a stream that has ended.
+
+    Parameters and errors as of ``parse_completion``.
+    """
     lines = EventLines()
     pieces = [parse_event(data) for data in (*lines.feed(raw), *lines.rest()) if data != STREAM_END]
-    parts = parted("".join(piece.text for piece in pieces), thinking)
     is_apart = any(piece.thoughts for piece in pieces)
     finish = next((piece.finish for piece in reversed(pieces) if piece.finish), "")
+    is_cut = ends_early or finish == CUT
+    parts = parted("".join(piece.text for piece in pieces), thinking, is_cut=is_cut)
     return Completion((Sample(parts.answer, finish, "apart" if is_apart else parts.thinking),))
 
 
@@ -84,9 +114,11 @@ class EventLines:
 class TextStream:
     """The text of one sample, out of its events."""
 
-    def __init__(self, stops: Sequence[str], *, is_unopened: bool) -> None:
-        """``is_unopened``: the model's texts begin with thoughts without an opening tag."""
-        self._thoughts = ThoughtFilter(is_unopened=is_unopened)
+    def __init__(self, stops: Sequence[str], thinking: Thinking | None = None) -> None:
+        """``thinking``: what is known of the model."""
+        is_unopened = thinking == "unopened"
+        self._thoughts = ThoughtFilter(is_unopened=is_unopened, thinks=thinking == "tags")
+        self._ends_early = may_end_early(stops)
         self._stops = StopFilter(stops)
         self._shown = ""
         self._finish = ""
@@ -123,7 +155,7 @@ class TextStream:
         """What was held back at the end. Raises ModelReplyError where the model gave no text, or too little of a stream came."""
         if not self.is_whole:
             raise ModelReplyError("the model server's stream broke off", next_step=LOOK_AT_LOG)
-        parts = self._thoughts.rest()
+        parts = self._thoughts.rest(is_cut=self._ends_early or self._finish == CUT)
         text = self._show(self._stops.feed(parts.answer) + self._stops.rest())
         if not self._shown.strip():
             raise no_answer([Sample("", self._finish, self.thinking)])
@@ -189,6 +221,7 @@ class _EventChoice(Lenient):
     delta: MessageBody | None = None
     message: MessageBody | None = None
     finish_reason: Finish = ""
+    error: Any = None
 
 
 class _Event(Lenient):

@@ -16,6 +16,7 @@ import orjson
 
 from shared.errors import DgragError, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.limits import RetryBudget, retry_after_s
+from shared.models.addresses import EMBEDDINGS, key_headers, route_of
 from shared.models.embedders import PROBE, fingerprint
 from shared.models.server_errors import error_text
 from shared.ports import FloatArray
@@ -50,7 +51,8 @@ class EmbeddingServer:
         """``probe``: the unit vector (d,) of ``embedders.PROBE`` as a passage, as ``probe_of`` gets it."""
         self._http = http
         self._model = model
-        self._headers = _headers(api_key)
+        self._url = route_of(str(http.base_url), EMBEDDINGS)
+        self._headers = key_headers(str(http.base_url), api_key)
         self._question, self._passage = question, passage
         self._batch = batch
         self._retries = retries or RetryBudget()
@@ -88,7 +90,7 @@ class EmbeddingServer:
             try:
                 headers = self._headers | correlation.headers()
                 asked: dict[str, Any] = {"json": body_of(self._model, texts), "headers": headers, "timeout": DEADLINE_S}
-                async with self._http.stream("POST", "embeddings", **asked) as response:
+                async with self._http.stream("POST", self._url, **asked) as response:
                     raw = bytearray()
                     async for piece in response.aiter_bytes():
                         _take(piece, raw)
@@ -108,8 +110,12 @@ def probe_of(http: httpx2.Client, *, model: str, api_key: str = "", passage: str
     until = time.monotonic() + patience_s
     while True:
         try:
-            asked: dict[str, Any] = {"json": body_of(model, [passage + PROBE]), "headers": _headers(api_key), "timeout": DEADLINE_S}
-            with http.stream("POST", "embeddings", **asked) as response:
+            asked: dict[str, Any] = {
+                "json": body_of(model, [passage + PROBE]),
+                "headers": key_headers(str(http.base_url), api_key),
+                "timeout": DEADLINE_S,
+            }
+            with http.stream("POST", route_of(str(http.base_url), EMBEDDINGS), **asked) as response:
                 raw = bytearray()
                 for piece in response.iter_bytes():
                     _take(piece, raw)
@@ -175,10 +181,6 @@ def failure(model: str, status: int, raw: bytes, *, wait_s: float = 0.0) -> Dgra
     return ModelReplyError(f"the embedding server refused the request ({status}: {said})")
 
 
-def _headers(api_key: str) -> dict[str, str]:
-    return {"Authorization": f"Bearer {api_key}"} if api_key else {}
-
-
 def _passing(status: int) -> bool:
     """Whether the same request may do better later."""
     return status == HTTPStatus.TOO_MANY_REQUESTS or status >= HTTPStatus.INTERNAL_SERVER_ERROR
@@ -187,7 +189,8 @@ def _passing(status: int) -> bool:
 def _unreachable(error: httpx2.HTTPError, url: httpx2.URL) -> DgragError:
     if isinstance(error, httpx2.TimeoutException):
         return ModelTimeout(deadline_s=DEADLINE_S)
+    place, reason = url.copy_with(query=None), str(error) or type(error).__name__
     return ModelUnavailable(
-        f"no embedding server at {url} ({str(error) or type(error).__name__})",
+        f"no embedding server at {place} ({reason})",
         next_step="start it, or correct DGRAG_MODEL_EMBEDDER_URL",
     )

@@ -16,12 +16,40 @@ import httpx2
 
 from shared.errors import ContextOverflow, ModelError, ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.limits import RetryBudget
-from shared.models.capabilities import Capabilities, Refusal, adapted, is_overflow, plainer
+from shared.models.capabilities import (
+    Capabilities,
+    Refusal,
+    ResponseFormat,
+    adapted,
+    is_filtered,
+    is_overflow,
+    is_spoilt,
+    plainer,
+    weaker_formats,
+)
 from shared.models.chat_format import as_sent, distinct, request_body
-from shared.models.chat_replies import LOOK_AT_LOG, Completion, needs_another_form, observed, parse_completion, reply_of, stopped
-from shared.models.chat_server import BrokeOff, ChatServer, ServerAway, is_framed
+from shared.models.chat_replies import (
+    LOOK_AT_LOG,
+    Completion,
+    lacks_json,
+    needs_another_form,
+    observed,
+    parse_completion,
+    reply_of,
+    stopped,
+)
+from shared.models.chat_server import (
+    NO_JSON,
+    NO_JSON_STEP,
+    BrokeOff,
+    ChatServer,
+    ServerAway,
+    is_framed,
+)
 from shared.models.chat_streams import EventLines, TextStream, completion_of_events, is_event_stream
+from shared.models.served_models import VAIN_TRIES, ServedModels
 from shared.models.server_errors import MAX_ERROR_CHARS, NO_REASON
+from shared.models.thinking import may_end_early
 from shared.models.verdicts import begins_a_choice
 from shared.ports import Message, Prompt, Reply, Shortfall
 
@@ -32,6 +60,7 @@ MOST_AT_ONCE = 4  # requests for the samples that a server did not give in one
 THINKING_TOKENS, LEAST_THINKING_TOKENS = 2048, 128  # beside an answer's; below the least a request that does not fit is not made smaller
 TOO_MANY = HTTPStatus.TOO_MANY_REQUESTS
 UNNAMED = (400, 422, 501)  # statuses of a refusal that may be of any field
+PROBES = 3  # at most: what one reply lacks by chance, the next one has
 PROBE_S, PROBE_AGAIN_S = 120.0, 60.0  # for one probe; before the next one, where it failed
 PROBE = Prompt(  # asks for all that is ever asked for, so that one request shows what is refused or left out
     (Message("system", "You answer with one word."), Message("user", "Is two more than one? Answer Yes or No.")),
@@ -42,6 +71,16 @@ PROBE = Prompt(  # asks for all that is ever asked for, so that one request show
     top_logprobs=20,
     seed=1,
 )
+JSON_PROBE = Prompt(
+    (Message("user", "What is two more than one? Put the number into the field sum."),),
+    max_tokens=32,
+    schema={
+        "type": "object",
+        "properties": {"sum": {"type": "integer"}},
+        "required": ["sum"],
+        "additionalProperties": False,
+    },
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +90,8 @@ class _Form:
     capabilities: Capabilities
     thinking_tokens: int
     refused: ModelError | None = None
+    is_of_json: bool = False  # a guess at how JSON is to be asked for, which its text proves
+    is_repeat: bool = False  # it was refused already, for no reason that is known
 
 
 class OpenAIGenerator:
@@ -82,8 +123,7 @@ class OpenAIGenerator:
         )
         self._model = model
         self._thinking_tokens = thinking_tokens
-        self._capabilities = Capabilities()
-        self._served_as = ""  # the model's name in its server's replies
+        self._models = ServedModels()
         self._is_unknown = asyncio.Event()  # another server or model may answer than was probed
         self._is_unknown.set()
 
@@ -111,13 +151,24 @@ class OpenAIGenerator:
         ends = asyncio.get_running_loop().time() + deadline_s
         try:
             async with asyncio.timeout_at(ends):
-                completion = await self._completion(PROBE, distinct(PROBE), ends)
+                for _ in range(PROBES):
+                    completion = await self._completion(PROBE, distinct(PROBE), ends)
+                    if self._models.current.guess is None and not self._capabilities.has_doubts:
+                        break
                 await self._find_thoughts(PROBE, [completion], ends)
+                await self._probe_json(ends)
         except TimeoutError as error:
             raise ModelTimeout(deadline_s=deadline_s) from error
         self._is_unknown.clear()
         for shortfall in self.shortfalls():
             log.warning("the model server lacks %s: %s", shortfall.lacks, shortfall.costs)
+
+    async def _probe_json(self, ends: float) -> None:
+        """Find out how JSON is to be asked for. A model that writes none fails no probe."""
+        with contextlib.suppress(ModelReplyError):
+            await self._answer(JSON_PROBE, ends)
+            if self._models.current.json_guess is not None:
+                await self._answer(JSON_PROBE, ends)
 
     async def reach(self, *, deadline_s: float) -> None:
         """Ask the server for its list of models, which costs no turn of a model. Raises ModelTimeout, ModelUnavailable."""
@@ -159,9 +210,39 @@ class OpenAIGenerator:
             made += [*completions, *await self._find_thoughts(prompt, completions, ends)]
             if not needs_another_form(sent, completions, before=known, after=self._capabilities):
                 break
+        if sent.schema is not None:
+            others = await self._as_json(sent, completions, ends)
+            made += others
+            completions = others[-1:] or completions
         reply = reply_of(prompt, sent, completions)
         tokens_in = sum(completion.tokens_in for completion in made)
         return replace(reply, tokens_in=tokens_in, tokens_out=sum(completion.tokens_out for completion in made))
+
+    async def _as_json(
+        self,
+        sent: Prompt,
+        completions: Sequence[Completion],
+        ends: float,
+    ) -> list[Completion]:
+        """Replies in weaker forms where texts that were to be JSON are none: the last of them is.
+
+        Some servers ignore the form in silence.
+        """
+        model, schema = self._models.current, sent.schema or {}
+        known = model.capabilities.response_format
+        if not lacks_json(completions, schema):
+            model.gave_json(known)
+            return []
+        made = list[Completion]()
+        weaker_ones = weaker_formats(known) if model.vain_tries < VAIN_TRIES else ()
+        for weaker in weaker_ones:
+            with contextlib.suppress(ModelReplyError):  # the reply that is there is no worse
+                made.append(await self._completion(sent, 1, ends, weaker))
+            if made and not lacks_json(made[-1:], schema):
+                model.gave_json(weaker)
+                return made
+        model.vain_tries += 1
+        return []
 
     async def _samples(self, sent: Prompt, ends: float) -> list[Completion]:
         """As many samples as can differ: in one request, if the server gives them so, else by further ones with seeds of their own.
@@ -230,7 +311,7 @@ class OpenAIGenerator:
                     raise
                 is_repeat = True
                 continue
-            self._keep(form)
+            self._taken(form, body)
             return
         raise self._no_form()
 
@@ -240,7 +321,7 @@ class OpenAIGenerator:
             completion = parse_completion(await self._server.whole(response), self._capabilities.thinking)
             yield reply_of(replace(prompt, n=1), prompt, [completion]).texts[0]
             return
-        text = TextStream(prompt.stop, is_unopened=self._capabilities.thinking == "unopened")
+        text = TextStream(prompt.stop, self._capabilities.thinking)
         try:
             async with aclosing(self._events(response)) as events:
                 async for data in events:
@@ -268,14 +349,24 @@ class OpenAIGenerator:
 
     # ------------------------------------------------------------ one request
 
-    async def _completion(self, sent: Prompt, samples: int, ends: float) -> Completion:
-        """One request for at most so many samples, in the form that the server takes; what its reply shows is kept."""
-        form = self._form()
+    async def _completion(
+        self,
+        sent: Prompt,
+        samples: int,
+        ends: float,
+        json_form: ResponseFormat | None = None,
+    ) -> Completion:
+        """One request for at most so many samples, in the form that the server takes.
+
+        What its reply shows of the server is kept.
+        ``json_form``: how JSON is to be asked for, other than is known to be right.
+        """
+        form = self._form() if json_form is None else self._json_form(json_form)
         for _ in range(ADAPTATIONS):
             body = self._body(sent, samples, form)
             outcome = await self._server.ask(body, ends=ends, mends=partial(self._mends, form, body))
             if isinstance(outcome, bytes):
-                self._keep(form)
+                self._taken(form, body)
                 unknown_stops = [stop for stop in sent.stop if stop not in body.get("stop", ())]
                 return stopped(self._learned(outcome, body), unknown_stops)
             form = await self._next(form, outcome, body)
@@ -283,6 +374,11 @@ class OpenAIGenerator:
 
     def _form(self) -> _Form:
         return _Form(self._capabilities, self._thinking_tokens)
+
+    def _json_form(self, response_format: ResponseFormat) -> _Form:
+        known = replace(self._capabilities, response_format=response_format)
+        refused = ModelReplyError(NO_JSON, next_step=NO_JSON_STEP)
+        return _Form(known, self._thinking_tokens, refused, is_of_json=True)
 
     def _body(self, sent: Prompt, samples: int, form: _Form, *, stream: bool = False) -> dict[str, Any]:
         known = form.capabilities
@@ -309,31 +405,63 @@ class OpenAIGenerator:
             self._capabilities = learned
         if learned is not None:
             return replace(form, capabilities=learned)
-        guess = plainer(form.capabilities, body) if refusal.status in UNNAMED else None
+        return await self._guessed(form, refusal, body)
+
+    async def _guessed(self, form: _Form, refusal: Refusal, body: Mapping[str, Any]) -> _Form:
+        """How to ask after a refusal that names nothing: once more as before, then with less."""
         refused = form.refused or await self._server.refused(refusal, body)
-        if guess is None or not self._server.allows_repeat():
+        may_pass = refusal.status in UNNAMED and not (is_filtered(refusal) or form.is_of_json)
+        if not may_pass or not self._server.allows_repeat():
+            raise refused
+        is_new = form.refused is None and self._models.current.guess is None and not form.is_repeat
+        if is_new or (is_spoilt(refusal) and not form.is_repeat):
+            return replace(form, is_repeat=True)
+        guess = None if is_spoilt(refusal) else plainer(form.capabilities, body)
+        if guess is None:
             raise refused
         return replace(form, capabilities=guess, refused=refused)
 
-    def _keep(self, form: _Form) -> None:
-        """A guess was right: what it leaves out is not asked for any more."""
-        if form.refused is not None:
-            self._capabilities = form.capabilities
+    def _taken(self, form: _Form, body: Mapping[str, Any]) -> None:
+        if not form.is_of_json:
+            is_guess = form.refused is not None
+            self._models.current.taken(form.capabilities, body, is_guess=is_guess)
+            if is_guess and self._capabilities == form.capabilities:
+                log.info("the model server takes a plainer form of request only")
 
     def _learned(self, raw: bytes, body: Mapping[str, Any]) -> Completion:
-        """A reply, and what it shows of the server; nothing known before counts where another model has answered."""
-        known = self._capabilities.thinking
-        completion = completion_of_events(raw, known) if is_event_stream(raw) else parse_completion(raw, known)
-        if completion.model and self._served_as and completion.model != self._served_as:
+        """A reply, and what it shows of the model that has answered."""
+        completion = self._parsed(raw, body)
+        former = self._models.current
+        if self._models.answered_as(completion.model):
             log.info("another model answers than before: what its server can is learned anew")
-            self._forget()
-        self._served_as = completion.model or self._served_as
+            self._is_unknown.set()
+        if self._models.current is not former:
+            completion = self._parsed(raw, body)  # by what is known of this one
         self._capabilities = observed(self._capabilities, body, completion)
+        before = self._capabilities.prompt_tokens
+        self._models.current.has_read(body, completion.tokens_in)
+        if before is None and (tokens := self._capabilities.prompt_tokens) is not None:
+            log.warning("the model server has read %d tokens of a longer prompt", tokens)
         return completion
 
+    def _parsed(self, raw: bytes, body: Mapping[str, Any]) -> Completion:
+        ends_early = may_end_early(body.get("stop", ()))
+        known = self._capabilities.thinking
+        if is_event_stream(raw):
+            return completion_of_events(raw, known, ends_early)
+        return parse_completion(raw, known, ends_early)
+
+    @property
+    def _capabilities(self) -> Capabilities:
+        return self._models.current.capabilities
+
+    @_capabilities.setter
+    def _capabilities(self, value: Capabilities) -> None:
+        self._models.current.capabilities = value
+
     def _forget(self) -> None:
-        """Another server or another model may answer from now on."""
-        self._capabilities = Capabilities()
+        """Another server may answer from now on."""
+        self._models = ServedModels()
         self._is_unknown.set()
 
     def _no_form(self) -> ModelReplyError:

@@ -14,6 +14,7 @@ STILL_AT_REST = {
     "dgrag_embedder_change",
     "dgrag_memory_hits_total",
     "dgrag_questions_failed_total",
+    "dgrag_reader_faults",
     "dgrag_cloud_breaker_open",
     "dgrag_stale_texts",
     "dgrag_sync_lag_versions",

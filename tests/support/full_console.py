@@ -13,6 +13,7 @@ from edge_node.api.memories import FeedbackReply
 from edge_node.change import ChangeView
 from edge_node.database.backup import Backups, KeptBackup, MadeBackup
 from edge_node.documents.jobs import JobQueue
+from edge_node.documents.readers.pool import ReaderFault
 from edge_node.egress.dry_run import HeldBack, Shown
 from edge_node.egress.ledger import EgressRecord
 from edge_node.folders.keeper import FolderKeeper, FolderState
@@ -151,6 +152,7 @@ async def fill_site(edge):
     node.documents.accept("empty.md", b" ", reader="a.md", labels=["night"])
     node.worker.wake()
     await edge.settled()
+    node.reads.faults = (ReaderFault("PDF files", "readers: no room is left on the disk"),)
     node.renewal = SimpleNamespace(change=SimpleNamespace(view=ChangeView("a", "b", words_only=True, total=9, error="it is away")))
     node.models = replace(node.models, untuned=("min_nearness", "memory_fast"))
     node.policies.replace(POLICY, base=node.policies.present().hash, who="anna")

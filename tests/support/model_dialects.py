@@ -89,6 +89,10 @@ class Dialect:
         """Around each request: whether it may come in."""
         yield True
 
+    def admits(self, path, headers):
+        """The status and body for a request that may not come in; None: it may."""
+        return
+
     def refuses(self, body):
         """The status and body of a refusal; None: it takes the request."""
         return
@@ -307,7 +311,51 @@ class TGI(Dialect):
             return 422, {"error": "Input validation error: `temperature` must be strictly positive", "error_type": "validation"}
         if body.get("n", 1) > 1:
             return 422, ["n is not supported, except n=1"]
+        if body.get("top_logprobs", 0) > 5:
+            message = "Input validation error: `top_n_tokens` must be >= 0 and <= 5"
+            return 422, {"error": message, "error_type": "validation"}
         return None
+
+
+class SmallTGI(TGI):
+    """It reads few words, and says so in words of its own."""
+
+    words = 1_500
+
+    def refuses(self, body):
+        words = sum(len(message["content"].split()) for message in body["messages"])
+        limit = limit_of(body)
+        if words + limit > self.words:
+            message = (
+                f"Input validation error: `inputs` tokens + `max_new_tokens` must be <="
+                f" {self.words}. Given: {words} `inputs` tokens and {limit} `max_new_tokens`"
+            )
+            return 422, {"error": message, "error_type": "validation"}
+        return super().refuses(body)
+
+
+class Anthropic(Dialect):
+    """One sample, no log-probabilities, no stop sequence of blanks; the form of JSON is ignored."""
+
+    def __init__(self):
+        super().__init__(samples=1, logprobs=False)
+
+    def refuses(self, body):
+        if not all(stop.strip() for stop in body.get("stop", ())):
+            return refusal("stop_sequences: each stop sequence must contain non-whitespace")
+        return None
+
+
+class OpenRouter(Dialect):
+    """Each third reply is a failure, by a status of success; names take turns."""
+
+    def answers(self, body):
+        if len(self.seen) % 3 == 2:
+            error = {"code": 502, "message": "Provider returned error"}
+            failed = {"message": {"role": "assistant", "content": ""}, "error": error}
+            return 200, {"model": "m", "choices": [failed | {"finish_reason": "error"}]}
+        status, made = super().answers(body)
+        return status, made | {"model": ("vendor/m", "vendor/m:free")[len(self.seen) % 2]}
 
 
 class NoExtras(Dialect):
@@ -332,6 +380,34 @@ class OddReplies(Dialect):
             )
             one["logprobs"] = ["odd"]
         return status, made
+
+
+class Azure(Dialect):
+    """Routes before the query, a key in a header of its own, no list of models."""
+
+    address = "/openai/deployments/d?api-version=2024-10-21"
+    key = "k3y"
+
+    def admits(self, path, headers):
+        routes = ("/chat/completions", "/embeddings")
+        if path not in [self.address.replace("?", f"{route}?") for route in routes]:
+            return 404, {"error": {"code": "404", "message": "Resource not found"}}
+        if headers.get("api-key") != self.key:
+            message = (
+                "Access denied due to invalid subscription key or wrong API endpoint. Make sure to"
+                " provide a valid key for an active subscription and use a correct regional API"
+                " endpoint for your resource."
+            )
+            return 401, {"error": {"code": "401", "message": message}}
+        return None
+
+    def respond(self, path, body):
+        self.seen.append(body)
+        if "input" in body:
+            vector = [0.6, 0.8]
+            rows = [{"index": n, "embedding": vector} for n in range(len(body["input"]))]
+            return 200, {"data": rows}
+        return self.answers(body)
 
 
 class OneAtATime(Dialect):
@@ -405,6 +481,9 @@ DIALECTS = {
     "400 without a reason": NoReason,
     "no system role": NoSystemRole,
     "TGI": TGI,
+    "TGI, a small context": SmallTGI,
+    "Anthropic's OpenAI route": Anthropic,
+    "OpenRouter": OpenRouter,
     "neither stop nor seed": NoExtras,
     "odd replies": OddReplies,
     "streams only": StreamsOnly,
@@ -423,7 +502,11 @@ async def served(dialect):
             method, path, _ = head.split(b" ", 2)
             length = re.search(rb"content-length: (\d+)", head.lower())
             raw = await reader.readexactly(int(length.group(1))) if length else b"{}"
-            if method == b"GET":
+            lines = head.decode().lower().split("\r\n")[1:-2]
+            headers = dict(line.split(": ", 1) for line in lines)
+            if (shut := dialect.admits(path.decode(), headers)) is not None:
+                status, made = shut
+            elif method == b"GET":
                 status, made = 200, {"object": "list", "data": [{"id": "another-name"}]}
             else:
                 async with dialect.turn() as is_free:

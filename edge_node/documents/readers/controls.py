@@ -2,18 +2,24 @@
 
 from __future__ import annotations
 
+import io
+import zipfile
 from base64 import b64decode
 from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True)
 class Control:
-    """A file with its name, the words that stand in it, and what cannot be read where it fails."""
+    """A file with the words that stand in it, and what cannot be read where it fails.
+
+    ``doubts``: reasons and shortfalls of a document for which the reader may be to blame, if this file fails as well.
+    """
 
     kind: str
     name: str
     data: bytes
     words: str
+    doubts: frozenset[str]
 
 
 def _pdf(words: str) -> bytes:
@@ -42,8 +48,71 @@ CONTROL_PNG = b64decode(
     "1a4h34MEeDvdIwKXnhlDBNpCBFn0w8xVPVYSfQvprEs9M0mSLOlApe2LqsAGeZoGmdsh54y58v5ltotl0TVgR+eL"
     "A7b+fEujV+aJLWBSzwaQzqeV30Gss4VN13SzZT2e2d3cmGdBZgAA+7P7ewLTKlKXsET3ZgAAAABJRU5ErkJggg=="
 )
+
+
+def _package(parts: dict[str, str]) -> bytes:
+    """An office document: an archive of XML."""
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w") as archive:
+        for name, text in parts.items():
+            archive.writestr(name, f'<?xml version="1.0" encoding="UTF-8"?>{text}')
+    return target.getvalue()
+
+
+_OFFICE = "http://schemas.openxmlformats.org"
+
+
+def _types(part: str, kind: str) -> str:
+    return (
+        f'<Types xmlns="{_OFFICE}/package/2006/content-types">'
+        '<Default Extension="rels" ContentType="application/vnd.openxmlformats-package.relationships+xml"/>'
+        f'<Override PartName="/{part}" ContentType="application/vnd.openxmlformats-officedocument.{kind}+xml"/></Types>'
+    )
+
+
+def _relation(kind: str, target: str) -> str:
+    relations = f"{_OFFICE}/officeDocument/2006/relationships/{kind}"
+    return (
+        f'<Relationships xmlns="{_OFFICE}/package/2006/relationships">'
+        f'<Relationship Id="rId1" Type="{relations}" Target="{target}"/></Relationships>'
+    )
+
+
+def _word(words: str) -> bytes:
+    body = (
+        f'<w:document xmlns:w="{_OFFICE}/wordprocessingml/2006/main"><w:body><w:p><w:r><w:t>{words}</w:t></w:r></w:p></w:body></w:document>'
+    )
+    types = _types("word/document.xml", "wordprocessingml.document.main")
+    return _package(
+        {"[Content_Types].xml": types, "_rels/.rels": _relation("officeDocument", "word/document.xml"), "word/document.xml": body}
+    )
+
+
+def _sheet(words: str) -> bytes:
+    space = f'xmlns="{_OFFICE}/spreadsheetml/2006/main"'
+    book = (
+        f'<workbook {space} xmlns:r="{_OFFICE}/officeDocument/2006/relationships">'
+        '<sheets><sheet name="Control" sheetId="1" r:id="rId1"/></sheets></workbook>'
+    )
+    row = f'<row r="1"><c r="A1" t="inlineStr"><is><t>{words}</t></is></c></row>'
+    return _package(
+        {
+            "[Content_Types].xml": _types("xl/workbook.xml", "spreadsheetml.sheet.main"),
+            "_rels/.rels": _relation("officeDocument", "xl/workbook.xml"),
+            "xl/workbook.xml": book,
+            "xl/_rels/workbook.xml.rels": _relation("worksheet", "worksheets/sheet1.xml"),
+            "xl/worksheets/sheet1.xml": f"<worksheet {space}><sheetData>{row}</sheetData></worksheet>",
+        }
+    )
+
+
+_WORDS = "Control page"
+_ANY = frozenset({"reader_failed", "part_unread"})  # of a document of any kind
 CONTROLS = (
-    Control("PDF files", "control.pdf", CONTROL_PDF, "Control page"),
-    Control("old office files", "control.rtf", rb"{\rtf1\ansi Control page\par}", "Control page"),
+    Control("PDF files", "control.pdf", CONTROL_PDF, _WORDS, _ANY | {"bad_pdf", "no_text"}),
+    Control("old office files", "control.rtf", rb"{\rtf1\ansi Control page\par}", _WORDS, _ANY | {"bad_office"}),
+    Control("word files", "control.docx", _word(_WORDS), _WORDS, _ANY | {"bad_docx"}),
+    Control("sheets", "control.xlsx", _sheet(_WORDS), _WORDS, _ANY | {"bad_sheet"}),
 )
-IMAGE_CONTROL = Control("text in images", "control.png", CONTROL_PNG, "")  # no words: each language's data reads it differently
+# no words: each language's data reads it differently
+IMAGE_CONTROL = Control("text in images", "control.png", CONTROL_PNG, "", _ANY | {"bad_image", "no_text", "pages_unread"})

@@ -14,19 +14,24 @@ import os
 import stat
 import subprocess
 import sys
+import time
 from dataclasses import dataclass
+from hashlib import sha256
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from platformdirs import user_cache_path
 
 from edge_node.documents.readers.controls import CONTROL_PDF
 from shared.errors import ReaderUnavailable
 
-BUILT = Path(sys.prefix, "share", "dgrag", "readers")  # filled when an image is built
+BUILT = Path(sys.prefix, "share", "dgrag", "readers")  # filled when an image is built, and never written by an edge
 LIBRARIES = {"darwin": "libpdfium.dylib", "win32": "pdfium.dll"}
 LIBRARY = Path("kreuzberg-pdfium", LIBRARIES.get(sys.platform, "libpdfium.so"))  # below TMPDIR; kreuzberg chose it
 OCR_CACHE = Path(".cache", "kreuzberg", "ocr")  # below HOME; without it kreuzberg registers no Tesseract
+DIGEST = LIBRARY.with_suffix(".sha256")  # of the library as it was unpacked: one that was cut since is not loaded
 UNPACK_S = 20.0
+REST = 9  # after a failure: so many times as long as it took
 OTHERS_MAY_WRITE = stat.S_IWGRP | stat.S_IWOTH
 
 
@@ -59,13 +64,16 @@ class Library:
     _file: _File | None = None
     _code: ctypes.CDLL | None = None
     _fault: ReaderUnavailable | None = None
+    _not_before: float = 0.0
 
     def load(self) -> None:
         """Load it from the first folder that can hold it, unless the loaded one is still in its place.
 
-        From then on this process and its children read PDF files and text in images. A failure is kept for ``require``.
+        From then on this process and its children read PDF files and text in images. A failure is kept for ``require``; after one that
+        took long nothing is tried for a while.
         """
-        if self._file is not None and self._file.is_in_place():
+        started = time.monotonic()
+        if started < self._not_before or (self._file is not None and self._file.is_in_place()):
             return
         faults = []
         for folder in self.folders or default_folders():
@@ -76,19 +84,18 @@ class Library:
                 faults.append(f"{folder}: {error}")
             else:
                 return
-        self._file, self._fault = (
-            None,
-            ReaderUnavailable(
-                "the library that reads PDF files cannot be loaded",
-                detail="; ".join(faults),
-                next_step="give the edge a state folder that it may write and that is not mounted noexec",
-            ),
+        self._not_before = time.monotonic() + REST * (time.monotonic() - started)
+        self._file = None
+        self._fault = ReaderUnavailable(
+            "the library that reads PDF files cannot be loaded",
+            detail="; ".join(faults),
+            next_step="give the edge a state folder that it may write and that is not mounted noexec",
         )
 
     def require(self) -> None:
         """Load it where this process and its parent have not tried. Raises ReaderUnavailable where it is not loaded."""
         if self._file is None and self._fault is None:
-            self.load()
+            self._load_here()
         if self._fault is not None:
             raise self._fault
 
@@ -107,40 +114,74 @@ class Library:
         self._code.FPDF_CloseDocument(document)
         return pages
 
+    def _load_here(self) -> None:
+        """Load it in a process that does other work too: kreuzberg takes it up at once, and programs that are started have its HOME."""
+        try:
+            self.load()
+            if self._fault is None:
+                _read_control()
+        finally:
+            for name in ("HOME", "TMPDIR"):
+                if name in os.environ:
+                    os.putenv(name, os.environ[name])
+                else:
+                    os.unsetenv(name)
+
 
 pdfium = Library()
 
 
 def default_folders() -> tuple[Path, ...]:
     """Where the library is looked for when a process names no folder of its own."""
-    return BUILT, user_cache_path("dgrag") / "readers"
+    return with_built(user_cache_path("dgrag") / "readers")
+
+
+def with_built(folder: Path) -> tuple[Path, ...]:
+    """The folder that came with an image, where there is one, and then ``folder``."""
+    return (BUILT, folder) if BUILT.is_dir() else (folder,)
 
 
 def prepare(folder: Path) -> Path:
-    """Unpack the library into ``folder`` unless the same bytes are there; returns its path.
+    """Unpack the library into ``folder`` unless it is there and whole; returns its path.
 
     The folder belongs to this user or to root, and nobody else may write it. Raises OSError, ReaderUnavailable.
     """
-    library = folder / LIBRARY
-    if library.is_file():
-        _require_private(folder, library.parent, library)
-        if _is_of_package(library):
-            return library
-        library.unlink()
-    for each in (folder, library.parent, folder / OCR_CACHE):
+    if is_prepared(folder):
+        return folder / LIBRARY
+    for each in (folder, folder / LIBRARY.parent, folder / OCR_CACHE):
         each.mkdir(mode=0o700, parents=True, exist_ok=True)
-    _require_private(folder, library.parent)
-    _unpack(folder)
-    if not library.is_file():
-        raise ReaderUnavailable("kreuzberg unpacked nothing")
-    library.chmod(0o500)
-    _require_private(library)
-    if not _is_of_package(library):
-        raise ReaderUnavailable(f"{library} differs from the bytes in the installed package")
-    return library
+    _require_private(folder, folder / LIBRARY.parent)
+    with TemporaryDirectory(prefix="unpacking-", dir=folder) as place:
+        fresh = Path(place)
+        _unpack(fresh)
+        if not (fresh / LIBRARY).is_file():
+            raise ReaderUnavailable("kreuzberg unpacked nothing")
+        data = (fresh / LIBRARY).read_bytes()
+        if not _is_of_package(data):
+            raise ReaderUnavailable("kreuzberg unpacked other bytes than the installed package holds")
+        (fresh / LIBRARY).chmod(0o500)
+        (fresh / DIGEST).write_text(sha256(data).hexdigest(), encoding="ascii")
+        for part in (LIBRARY, DIGEST):
+            (fresh / part).replace(folder / part)
+    return folder / LIBRARY
+
+
+def is_prepared(folder: Path) -> bool:
+    """Whether the library lies there as it was unpacked from the package that is installed now.
+
+    Raises ReaderUnavailable where others may change it, OSError where it cannot be read.
+    """
+    library, digest = folder / LIBRARY, folder / DIGEST
+    if not (library.is_file() and digest.is_file()):
+        return False
+    _require_private(folder, library.parent, library, digest)
+    data = library.read_bytes()
+    return digest.read_bytes() == sha256(data).hexdigest().encode() and _is_of_package(data)
 
 
 def _load(folder: Path) -> tuple[_File, ctypes.CDLL]:
+    if folder == BUILT and not is_prepared(folder):
+        raise ReaderUnavailable("it holds no whole library of the installed package")
     library = prepare(folder)
     code = ctypes.CDLL(str(library))  # fails where the folder is mounted noexec; kreuzberg gets this one
     code.FPDF_LoadMemDocument64.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]
@@ -150,6 +191,12 @@ def _load(folder: Path) -> tuple[_File, ctypes.CDLL]:
     os.putenv("TMPDIR", str(folder))
     os.putenv("HOME", str(folder))
     return _File.at(library), code
+
+
+def _read_control() -> None:
+    import kreuzberg
+
+    kreuzberg.extract_bytes_sync(CONTROL_PDF, "application/pdf", config=kreuzberg.ExtractionConfig(use_cache=False))
 
 
 def _require_private(*paths: Path) -> None:
@@ -179,13 +226,12 @@ kreuzberg.extract_bytes_sync(data, "application/pdf", config=kreuzberg.Extractio
 """
 
 
-def _is_of_package(library: Path) -> bool:
+def _is_of_package(data: bytes) -> bool:
     """Whether kreuzberg's installed module holds exactly these bytes."""
     from kreuzberg import _internal_bindings
 
-    unpacked = library.read_bytes()
     with Path(_internal_bindings.__file__).open("rb") as module, mmap.mmap(module.fileno(), 0, access=mmap.ACCESS_READ) as whole:
-        return bool(unpacked) and whole.find(unpacked) >= 0
+        return bool(data) and whole.find(data) >= 0
 
 
 if __name__ == "__main__":

@@ -27,11 +27,10 @@ from edge_node.documents.readers.text import ReadText
 from shared.errors import DgragError, ReaderUnavailable, UnreadableDocument
 
 log = logging.getLogger("dgrag.edge.readers")
-DOUBTED = frozenset({"bad_pdf", "bad_image", "bad_office", "no_text", "reader_failed"})  # the reader may be at fault
-DOUBTED_SHORTFALLS = frozenset({"part_unread", "pages_unread"})
 OUT_OF_MEMORY = 3  # exit status of a child, as in ``__main__``
 PATIENCE = 4  # seconds of the clock for each second of a core that a child may take: others work too
-START_S = 30.0  # for a fork, and for the first one with the modules' import
+START_S = 60.0  # for a fork, and for the first one with the modules' import and the unpacking of a library
+QUICK_S, REST = 5.0, 9  # a check that takes longer is not made again for so many times the rest of its time
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,41 +103,58 @@ class ReaderPool:
 
         ``folders``: where the library that reads PDF files may lie, the first one that can hold it counts (``native.Library``).
         """
-        self.faults: tuple[ReaderFault, ...] = ()
+        self._faults = dict[Control, ReaderFault]()
+        self._check_after = 0.0  # of the loop's clock
         self._limits = limits
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="reader")  # each waits for one child
         self._recognition = recognition
         self._forker = _Forker(recognition, tuple(folders) or default_folders())
 
+    @property
+    def faults(self) -> tuple[ReaderFault, ...]:
+        """What could not be read at the last check."""
+        return tuple(self._faults.values())
+
     async def read(self, name: str, raw: bytes) -> ReadText:
         """As ``readers.read``; the further reasons are ``too_slow``, ``too_large`` (memory) and ``reader_failed``.
 
-        Raises ReaderUnavailable where the control files cannot be read either: then the document is not to blame.
+        Raises ReaderUnavailable where a control file of the document's kind cannot be read either: then the document is not to blame.
         """
         try:
             found = await self._read(name, raw)
-        except (UnreadableDocument, ReaderUnavailable) as error:
-            if isinstance(error, ReaderUnavailable) or error.reason in DOUBTED:
-                await self._require_sound(error)
+        except UnreadableDocument as error:
+            await self._require_sound({error.reason}, error)
             raise
-        if any(code in DOUBTED_SHORTFALLS for code, _ in found.shortfalls):
-            await self._require_sound(None)
-        elif self.faults:
-            await self.check()
+        except ReaderUnavailable as error:
+            await self._require_sound(None, error)
+            raise
+        await self._require_sound({code for code, _ in found.shortfalls}, None)
+        if self._faults and asyncio.get_running_loop().time() >= self._check_after:
+            await self._check(tuple(self._faults))
         return found
 
     async def check(self) -> tuple[ReaderFault, ...]:
         """Read the control files, images only where text in them is recognised; keeps in ``faults`` what cannot be read."""
-        controls = (*CONTROLS, IMAGE_CONTROL) if self._recognition.data() else CONTROLS
-        checked = [await self._fault(control) for control in controls]
-        faults = tuple(fault for fault in checked if fault is not None)
-        if faults != self.faults:
-            for fault in faults:
-                log.error("%s: %s", fault.message, fault.detail)
-            if not faults:
-                log.info("all kinds of files can be read again")
-        self.faults = faults
-        return faults
+        return await self._check(self._controls())
+
+    def _controls(self) -> tuple[Control, ...]:
+        return (*CONTROLS, IMAGE_CONTROL) if self._recognition.data() else CONTROLS
+
+    async def _check(self, controls: Sequence[Control]) -> tuple[ReaderFault, ...]:
+        """Of these files, what cannot be read now."""
+        clock = asyncio.get_running_loop().time
+        started = clock()
+        for control in controls:
+            fault = await self._fault(control)
+            before = self._faults.pop(control, None)
+            if fault is None and before is not None:
+                log.info("%s can be read again", control.kind)
+            elif fault is not None:
+                self._faults[control] = fault
+                if fault != before:
+                    log.error("%s: %s", fault.message, fault.detail)
+        self._check_after = clock() + REST * max(0.0, clock() - started - QUICK_S)
+        return tuple(self._faults[control] for control in controls if control in self._faults)
 
     async def _read(self, name: str, raw: bytes) -> ReadText:
         child = _Child(self._forker, self._limits)
@@ -148,9 +164,10 @@ class ReaderPool:
             child.kill()
             raise
 
-    async def _require_sound(self, error: DgragError | None) -> None:
-        """Raises ReaderUnavailable where a control file cannot be read."""
-        if faults := await self.check():
+    async def _require_sound(self, doubts: set[str] | None, error: DgragError | None) -> None:
+        """Raises ReaderUnavailable where a control file of those in doubt cannot be read; None: all are in doubt."""
+        controls = [control for control in self._controls() if doubts is None or control.doubts & doubts]
+        if faults := await self._check(controls):
             kinds, details = ", ".join(fault.kind for fault in faults), "; ".join(fault.detail for fault in faults)
             step = "nothing has to be done with the document: it is tried again by itself; the edge's log says what is wrong"
             raise ReaderUnavailable(f"{kinds} cannot be read here now", detail=details, next_step=step) from error

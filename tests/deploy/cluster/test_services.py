@@ -9,10 +9,12 @@ import pytest
 
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import remote_model
+from deploy.cluster.lifecycle import answers
 from deploy.cluster.services import EdgeOptions, ModelEndpoint, cloud_service, edge_service, model_service
 from edge_node.settings import EdgeSettings
 from shared.models.settings import ModelSettings
 
+DEPLOYMENT = "/openai/deployments/d?api-version=2024-10-21"
 MODEL = ModelEndpoint("http://127.0.0.1:8090/v1", "standard")
 
 
@@ -92,3 +94,20 @@ def test_a_server_that_is_not_openai_compatible_is_refused(response: httpx2.Resp
 def test_a_server_without_a_model_is_refused():
     with pytest.raises(ClusterError, match="serves no model"):
         remote_model("http://gpu/v1", served(), ModelSettings())
+
+
+def test_the_command_line_takes_a_deployment_that_lists_no_models():
+    seen = []
+
+    def handler(request):
+        seen.append(request)
+        return httpx2.Response(404, json={"error": {"code": "404", "message": "Resource not found"}})
+
+    url = f"https://x.example{DEPLOYMENT}"
+    with httpx2.Client(transport=httpx2.MockTransport(handler)) as http:
+        endpoint = remote_model(url, http, ModelSettings(name="gpt", api_key="k3y"))
+        assert endpoint == ModelEndpoint(url, "gpt")
+        assert answers(http, str(seen[0].url), "k3y")
+        assert not answers(http, "https://x.example/v1/models", "k3y")
+    assert str(seen[0].url) == "https://x.example/openai/deployments/d/models?api-version=2024-10-21"
+    assert [request.headers.get("api-key") for request in seen] == ["k3y", "k3y", None]

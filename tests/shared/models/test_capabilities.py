@@ -5,7 +5,9 @@ from dataclasses import replace
 import pytest
 
 from shared.models.capabilities import Capabilities, Refusal, adapted, is_overflow, plainer
+from shared.models.chat_format import request_body
 from shared.models.server_errors import refusal_of
+from shared.ports import Message, Prompt
 
 ANY = Capabilities()
 SYSTEM = {"role": "system", "content": "Be brief."}
@@ -36,6 +38,7 @@ BODY = {
         ("logprobs and top_logprobs are not supported", {"logprobs": False}),
         ("top_logprobs must be less than or equal to 5", {"top_logprobs": 5}),
         ("Invalid value for 'top_logprobs': must be between 0 and 5", {"top_logprobs": 5}),
+        ("Input validation error: `top_n_tokens` must be >= 0 and <= 5", {"top_logprobs": 5}),
         ("top_logprobs is not supported", {"top_logprobs": 5}),
         ("Requested sample logprobs of 10, which is greater than max allowed: 5", {"top_logprobs": 5}),
         (
@@ -85,6 +88,15 @@ def test_a_refusal_of_zero_is_no_refusal_of_a_temperature():
     words = Refusal(422, "`temperature` must be strictly positive")
     assert adapted(ANY, words, body).temperature == "positive"
     assert adapted(replace(ANY, temperature="positive"), words, body | {"temperature": 0.01}).temperature == "default"
+
+
+def test_a_refusal_of_blank_stops_leaves_the_others():
+    body = BODY | {"stop": ["\n", "\nQuestion:"]}
+    words = "stop_sequences: each stop sequence must contain non-whitespace"
+    learned = adapted(ANY, Refusal(400, words), body)
+    assert learned == replace(ANY, blank_stops=False)
+    prompt = Prompt((Message("user", "Who?"),), 96, stop=tuple(body["stop"]))
+    assert request_body(prompt, model="m", capabilities=learned)["stop"] == ["\nQuestion:"]
 
 
 def test_a_limit_may_have_a_minimum():
@@ -143,13 +155,51 @@ def test_a_refusal_without_a_reason_is_answered_by_less_and_then_by_the_least():
         "Input is too long for requested model.",
         "prompt is too long: 213462 tokens > 200000 maximum",
         "Prompt contains 9000 tokens, too large for model with 8192 maximum context length",
+        "Input validation error: `inputs` tokens + `max_new_tokens` must be <= 4096. Given: 5000 `inputs` tokens and 256 `max_new_tokens`",
+        "Input validation error: `inputs` must have less than 4000 tokens. Given: 5000",
+        "Trying to keep the first 9000 tokens when context the overflows. However, the model is"
+        " loaded with context length of only 8192 tokens, which is not enough.",
+        "The input (61709 tokens) is longer than the model's context length (40960 tokens).",
+        "Requested token count exceeds the model's maximum context length of 8192 tokens.",
+        "The decoder prompt (length 5000) is longer than the maximum model length of 4096.",
+        "'max_tokens' or 'max_completion_tokens' is too large: 2000. This model's maximum context"
+        " length is 4096 tokens and your request has 2104 input tokens (2000 > 4096 - 2104).",
+        "prompt too long; exceeded max context length by 5 tokens",
+        "input length and `max_tokens` exceed context limit: 190000 + 20000 > 200000",
+        "Too many input tokens. Max input tokens: 8192, request input token count: 9000",
+        "The input token count (1200293) exceeds the maximum number of tokens allowed (1048576).",
+        "This model's maximum prompt length is 131072 but the request contains 537812 tokens.",
+        "prompt token count of 100000 exceeds the limit of 64000",
+        "Your request exceeded model token limit: 262144",
+        "Range of input length should be [1, 30720]",
+        "Prompt exceeds max length",
+        "Request length 9000 is greater than max_seq_len 4096",
+        "the number of input tokens 9000 cannot exceed the total tokens limit 8192 for this model",
+        "too many tokens: total number of tokens in the prompt cannot exceed 4081",
     ],
 )
 def test_a_context_that_is_too_small_is_known_by_its_words(message):
     assert is_overflow(Refusal(400, message))
 
 
-def test_other_refusals_are_no_overflow():
-    assert not any(
-        is_overflow(Refusal(400, message)) for message in ("n must be 1", "max_tokens is too large", "temperature is not supported")
-    )
+def test_a_context_that_is_too_small_is_known_by_its_code():
+    raw = b'{"error": {"message": "Current length is 9000", "code": "context_length_exceeded"}}'
+    assert is_overflow(refusal_of(400, raw))
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "n must be 1",
+        "max_tokens is too large",
+        "temperature is not supported",
+        "max_tokens exceeds the output limit of 4096 tokens",
+        "max_tokens: 9000 > 8192, which is the maximum allowed number of output tokens",
+        "This model supports at most 4096 completion tokens",
+        "Input validation error: `max_new_tokens` must be strictly positive",
+        "Input validation error: `temperature` must be strictly positive",
+        "Expected a string with maximum length 64 for the parameter `user`",
+    ],
+)
+def test_other_refusals_are_no_overflow(message):
+    assert not is_overflow(Refusal(400, message))

@@ -207,17 +207,61 @@ ASKED = {"n": 5, "logprobs": True}
 @pytest.mark.parametrize(
     ("raw", "learned"),
     [
-        (body(choice()), Capabilities(samples=1, logprobs=False, thinking="")),
+        (body(choice()), Capabilities(doubted_samples=1, doubts_logprobs=True, thinking="")),
         (body(*[choice(tokens=[{"token": "a", "logprob": -1.0}])] * 5), Capabilities(thinking="")),
-        (body(*[choice(tokens=[{"token": "a", "logprob": math.nan}])] * 5), Capabilities(logprobs=False, thinking="")),
+        (body(*[choice(tokens=[{"token": "a", "logprob": math.nan}])] * 5), Capabilities(doubts_logprobs=True, thinking="")),
         (body(*[choice("<think>a</think>b", tokens=[{"token": "a", "logprob": -1.0}])] * 5), Capabilities(thinking="tags")),
         (body(*[choice("a", reasoning="b", tokens=[{"token": "a", "logprob": -1.0}])] * 5), Capabilities(thinking="apart")),
-        (body(*[choice("", finish="length")] * 5), Capabilities(thinking="apart")),
+        (body(*[choice("", finish="length")] * 5), Capabilities(thinking="hidden")),
         (body(*[choice("a", finish="length", tokens=[{"token": "a", "logprob": -1.0}])] * 5), Capabilities()),
     ],
 )
 def test_a_reply_shows_what_its_server_leaves_out(raw, learned):
     assert observed(Capabilities(), ASKED, parse_completion(raw)) == learned
+
+
+def test_what_one_reply_leaves_out_is_learned_from_the_second_one():
+    short = parse_completion(body(choice()))
+    once = observed(Capabilities(), ASKED, short)
+    twice = observed(once, ASKED, short)
+    assert (twice.samples, twice.logprobs, twice.has_doubts) == (1, False, False)
+    whole = parse_completion(body(*[choice(tokens=[{"token": "a", "logprob": -1.0}])] * 5))
+    assert observed(once, ASKED, whole) == Capabilities(thinking="")
+
+
+def test_thoughts_that_were_only_supposed_are_taken_back_by_a_reply_without_any():
+    supposed = Capabilities(thinking="hidden")
+
+    def seen(text, *, tokens, finish="stop"):
+        raw = body(choice(text, finish=finish), usage=(7, tokens))
+        return observed(supposed, {}, parse_completion(raw)).thinking
+
+    assert seen("Ada", tokens=1) == ""
+    assert seen("Ada", tokens=300) == "hidden"  # they took the tokens
+    assert seen("", tokens=8, finish="length") == "hidden"
+    assert seen("Ada", tokens=1, finish="length") == "hidden"
+    assert observed(Capabilities(thinking="apart"), {}, parse_completion(body(choice("Ada")))).thinks
+
+
+def test_a_stop_at_a_line_may_end_a_text_among_its_thoughts():
+    raw = body(choice("<think>Hm, the user"))
+    assert parse_completion(raw, ends_early=True).samples[0].text == ""
+    assert parse_completion(raw).samples[0].text == "<think>Hm, the user"
+
+
+FAILED = {"finish_reason": "error", "error": {"code": 502, "message": "Provider returned error"}}
+
+
+def test_a_choice_that_failed_is_no_sample_and_no_lesson():
+    found = parse_completion(body(choice("Ada"), choice("") | FAILED))
+    assert ([sample.text for sample in found.samples], found.failed) == (["Ada"], 1)
+    assert observed(Capabilities(), {"n": 2}, found).doubted_samples is None
+
+
+def test_a_reply_of_failures_only_is_a_refusal():
+    refusal = refused_in(body(choice("") | FAILED))
+    assert (refusal.status, refusal.message) == (502, "Provider returned error")
+    assert refused_in(body(choice("", finish="error"))).status == 502
 
 
 # ---------------------------------------------------------------- streams
@@ -228,10 +272,11 @@ def event(text, **more):
 
 
 LAST = json.dumps({"choices": [{"delta": {}, "finish_reason": "stop"}]})
+CUT_OFF = LAST.replace("stop", "length")
 
 
-def streamed(*data, stops=(), is_unopened=False):
-    text = TextStream(stops, is_unopened=is_unopened)
+def streamed(*data, stops=(), thinking=None):
+    text = TextStream(stops, thinking)
     return "".join(text.feed(one) for one in data) + text.rest()
 
 
@@ -252,6 +297,8 @@ def test_a_broken_event_is_a_reply_error():
 def test_an_event_may_tell_of_a_failure():
     with pytest.raises(ModelUnavailable, match="out of memory"):
         parse_event('{"error": {"message": "out of memory"}}')
+    with pytest.raises(ModelUnavailable, match="Provider returned error"):
+        parse_event(json.dumps({"choices": [{"delta": {"content": ""}} | FAILED]}))
 
 
 @pytest.mark.parametrize(
@@ -286,11 +333,11 @@ def test_a_stream_shows_the_answer_alone(data):
 
 
 def test_thoughts_without_an_opening_tag_are_known_of_a_model():
-    assert streamed(event("Hm. So"), event(" yes</th"), event("ink>\n\nAda"), LAST, is_unopened=True) == "Ada"
+    assert streamed(event("Hm. So"), event(" yes</th"), event("ink>\n\nAda"), LAST, thinking="unopened") == "Ada"
 
 
 def test_thoughts_that_were_taken_for_the_answer_are_taken_back():
-    text = TextStream((), is_unopened=False)
+    text = TextStream(())
     text.feed(event("Okay, the user asks."))
     with pytest.raises(ModelReplyError, match="without an opening tag"):
         text.feed(event("\n</think>\n\nAda"))
@@ -303,7 +350,7 @@ def test_a_stream_that_stops_before_its_end_broke_off(data):
         streamed(*data)
 
 
-@pytest.mark.parametrize("data", [(LAST,), (event("<think>Hm"), "[DONE]"), (event("", reasoning="Hm"), LAST)])
+@pytest.mark.parametrize("data", [(LAST,), (event("<think>Hm"), CUT_OFF), (event("", reasoning="Hm"), LAST)])
 def test_a_stream_without_an_answer_is_the_models_failure(data):
     with pytest.raises(ModelReplyError, match="the model gave"):
         streamed(*data)

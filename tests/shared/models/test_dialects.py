@@ -11,11 +11,13 @@ from tests.support.model_dialects import ANSWER, DIALECTS, DOCUMENT, QUESTION, D
 from tests.support.running_edge import running_edge
 from tests.support.waiting import until
 
+TURN_S = 0.05  # longer than a turn of the server that answers one at a time
+
 
 @contextlib.asynccontextmanager
 async def edge_at(folder, dialect, *, base=None, **settings):
     async with served(dialect) as url, httpx2.AsyncClient(base_url=base(url) if base else url, trust_env=False) as http:
-        generator = OpenAIGenerator(http, model="m", retry_wait_s=0.0)
+        generator = OpenAIGenerator(http, model="m", retry_wait_s=TURN_S)
         async with running_edge(folder, generator=generator, model_server=generator, **settings) as edge:
             await edge.add("quarry.md", DOCUMENT)
             yield edge

@@ -1,5 +1,6 @@
 """The library that reads PDF files: where it lies, whose bytes it has, and what is said when it cannot be loaded."""
 
+import hashlib
 import os
 import shutil
 import socket
@@ -11,7 +12,7 @@ import pytest
 
 from edge_node.documents.readers.confinement import available
 from edge_node.documents.readers.controls import CONTROL_PDF
-from edge_node.documents.readers.native import LIBRARY, prepare
+from edge_node.documents.readers.native import DIGEST, LIBRARY, prepare
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from shared.errors import ReaderUnavailable, UnreadableDocument
 
@@ -80,8 +81,27 @@ async def test_what_somebody_left_in_the_systems_temporary_folder_is_never_loade
     assert libraries_of(pool) == {str(home / LIBRARY)}
 
 
-async def test_a_library_of_other_bytes_is_replaced_before_it_is_loaded(pool_of, home, unpacked):
-    spoilt(home / LIBRARY)
+def cut(library):
+    """The library as a full disk or a crash leaves it: its first bytes are those of the package."""
+    library.chmod(0o700)
+    os.truncate(library, library.stat().st_size // 2)
+
+
+def emptied(library):
+    library.chmod(0o700)
+    os.truncate(library, 0)
+
+
+def of_another_release(library):
+    """Whole, as it was unpacked, but not of the package that is installed now."""
+    spoilt(library)
+    digest = library.parents[1] / DIGEST
+    digest.write_text(hashlib.sha256(library.read_bytes()).hexdigest())
+
+
+@pytest.mark.parametrize("spoil", [spoilt, cut, emptied, of_another_release])
+async def test_a_library_of_other_bytes_is_replaced_before_it_is_loaded(pool_of, home, unpacked, spoil):
+    spoil(home / LIBRARY)
     pool = pool_of(home)
     assert (await pool.read("a.pdf", CONTROL_PDF)).text == "Control page"
     assert (home / LIBRARY).read_bytes() == (unpacked / LIBRARY).read_bytes()
@@ -131,6 +151,19 @@ async def test_a_library_that_is_deleted_at_work_is_unpacked_again(pool_of, home
     assert (await pool.read("a.pdf", CONTROL_PDF)).text == "Control page"
 
 
+def test_a_process_that_reads_a_pdf_itself_keeps_its_environment(tmp_path):
+    code = (
+        "import os, subprocess, sys; from pathlib import Path; from edge_node.documents.readers import native, read;"
+        'native.pdfium.folders = (Path(sys.argv[1]),); print(read("a.pdf", native.CONTROL_PDF).text);'
+        'print(read("a.pdf", native.CONTROL_PDF).text); subprocess.run(["sh", "-c", "echo $HOME $TMPDIR"])'
+    )
+    environment = {**os.environ, "HOME": str(tmp_path), "TMPDIR": str(tmp_path / "tmp")}
+    command = [sys.executable, "-u", "-c", code, str(tmp_path / "readers")]
+    done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, timeout=120)
+    assert done.stdout.splitlines() == ["Control page", "Control page", f"{tmp_path} {tmp_path}/tmp"], done.stderr
+    assert not (tmp_path / "tmp").exists()
+
+
 async def test_a_damaged_document_is_to_blame_where_the_reader_is_sound(pool_of, home):
     with pytest.raises(UnreadableDocument) as caught:
         await pool_of(home).read("a.pdf", CONTROL_PDF[:60])
@@ -171,13 +204,15 @@ def test_a_folder_on_a_mount_without_programs_gives_way_to_the_next_one(home):
 
 
 CONFINED = """
-import os, socket, sys
+import os, resource, signal, socket, sys, threading
 from pathlib import Path
-from edge_node.documents.readers.confinement import confine
+from edge_node.documents.readers import confinement
 Path(sys.argv[1], "open").mkdir()
 Path(sys.argv[1], "open", "data").write_text("fine")
 Path(sys.argv[1], "store.db").write_text("secret")
-confine([Path(sys.argv[1], "open")] if sys.argv[2] == "confined" else [Path("/")])
+data, store, mechanisms = Path(sys.argv[1], "open", "data"), Path(sys.argv[1], "store.db"), sys.argv[2].split()
+confinement.available = lambda: tuple(mechanisms)
+confinement.confine([data.parent])
 def attempt(name, act):
     try:
         act()
@@ -185,32 +220,63 @@ def attempt(name, act):
         print("refused", name)
     else:
         print("allowed", name)
-attempt("read", Path(sys.argv[1], "open", "data").read_bytes)
-attempt("state", Path(sys.argv[1], "store.db").read_bytes)
+attempt("read", data.read_bytes)
+attempt("thread", lambda: threading.Thread(target=int).start())
+attempt("own limits", lambda: resource.getrlimit(resource.RLIMIT_CPU))
+attempt("state", store.read_bytes)
+attempt("password file", Path("/etc/passwd").read_bytes)
 attempt("write", lambda: Path(sys.argv[1], "open", "new").write_bytes(b"x"))
-attempt("remove", Path(sys.argv[1], "open", "data").unlink)
-attempt("processes", lambda: os.listdir("/proc"))
-if sys.argv[2] == "confined":
-    attempt("socket", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
-    attempt("unix socket", lambda: socket.socket(socket.AF_UNIX))
-    attempt("program", lambda: os.execv("/bin/true", ["true"]))
-    attempt("kill", lambda: os.kill(os.getppid(), 0))
+attempt("mode", lambda: data.chmod(0o600))
+attempt("times", lambda: os.utime(data))
+attempt("attribute", lambda: os.setxattr(data, "user.a", b"1"))
+attempt("cut", lambda: os.truncate(data, 1))
+attempt("rename", lambda: data.rename(data.with_name("other")))
+attempt("link", lambda: data.with_name("link").symlink_to(data))
+attempt("socket", lambda: socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
+attempt("unix socket", lambda: socket.socket(socket.AF_UNIX))
+attempt("kill", lambda: os.kill(os.getppid(), 0))
+attempt("others' limits", lambda: resource.prlimit(os.getppid(), resource.RLIMIT_CORE))
+attempt("pace", lambda: os.setpriority(os.PRIO_PROCESS, os.getppid(), 19))
+attempt("program", lambda: os.posix_spawn("/bin/true", ["true"], {}))
+attempt("fork", lambda: os._exit(0) if os.fork() == 0 else os.wait())
+attempt("remove", store.unlink)
 """
+USUAL = ["read", "thread", "own limits"]
+FILES = ["state", "password file", "write"]  # for Landlock alone
+CALLS = [
+    "mode",
+    "times",
+    "attribute",
+    "cut",
+    "rename",
+    "link",
+    "socket",
+    "unix socket",
+    "kill",
+    "others' limits",
+    "pace",
+    "program",
+    "fork",
+]
 
 
-def confined(folder, how):
+def confined(folder, mechanisms):
+    """What was refused in a process that is confined by these mechanisms of the kernel."""
     folder.mkdir()
-    done = subprocess.run([sys.executable, "-c", CONFINED, str(folder), how], cwd=ROOT, capture_output=True, text=True, timeout=60)
+    command = [sys.executable, "-c", CONFINED, str(folder), mechanisms]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr
-    return done.stdout.splitlines()
+    lines = dict(line.split(" ", 1)[::-1] for line in done.stdout.splitlines())
+    assert list(lines) == [*USUAL, *FILES, *CALLS, "remove"]
+    return [name for name, verdict in lines.items() if verdict == "refused"]
 
 
 @pytest.mark.skipif(set(available()) != {"landlock", "seccomp"}, reason="this kernel has not both")
-def test_a_child_opens_no_socket_and_no_file_of_the_state_and_changes_none(tmp_path):
-    refused = ["state", "write", "remove", "processes", "socket", "unix socket", "program", "kill"]
-    assert confined(tmp_path / "a", "confined") == ["allowed read", *(f"refused {name}" for name in refused)]
-    free = confined(tmp_path / "b", "free")  # the null control: with all of the disk readable the state is read
-    assert free[:2] == ["allowed read", "allowed state"]
+def test_a_child_changes_nothing_and_reaches_nobody(tmp_path):
+    assert confined(tmp_path / "both", "landlock seccomp") == [*FILES, *CALLS, "remove"]
+    assert confined(tmp_path / "calls", "seccomp") == [*CALLS, "remove"]
+    free = confined(tmp_path / "free", "")  # the null control
+    assert set(free) <= {"attribute"}  # some file systems have none
 
 
 @pytest.mark.skipif("seccomp" not in available(), reason="this kernel has no seccomp")

@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -15,9 +16,11 @@ from hypothesis import strategies as st
 
 from benchmarks.files.dear_files import many_operators, word_bomb
 from edge_node.documents.readers import ReadText, read
+from edge_node.documents.readers.controls import CONTROLS
 from edge_node.documents.readers.framing import BrokenAnswerError, Failed, take_answer
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool, ReadsHere, _Reader
-from shared.errors import UnreadableDocument
+from edge_node.documents.readers.text import OLE_MAGIC
+from shared.errors import ReaderUnavailable, UnreadableDocument
 from tests.support.waiting import eventually, until
 
 pytestmark = [pytest.mark.process, pytest.mark.skipif(sys.platform != "linux", reason="children are found in /proc")]
@@ -90,6 +93,16 @@ async def test_what_a_child_cannot_read_has_the_reason_that_it_has_here(pool_of,
     here = await failure(ReadsHere(), name, raw)
     there = await failure(pool_of(), name, raw)
     assert (there.reason, there.message, there.next_step, there.name) == (here.reason, here.message, here.next_step, here.name)
+
+
+async def test_a_broken_reader_of_one_kind_excuses_no_damaged_document_of_another(pool_of, monkeypatch):
+    broken = replace(CONTROLS[0], kind="old office files", doubts=frozenset({"bad_office"}), data=b"no PDF")
+    monkeypatch.setattr("edge_node.documents.readers.pool.CONTROLS", (CONTROLS[0], broken))
+    pool = pool_of()
+    assert [fault.kind for fault in await pool.check()] == ["old office files"]
+    assert (await failure(pool, "x.pdf", b"%PDF-1.4")).reason == "bad_pdf"
+    with pytest.raises(ReaderUnavailable, match="old office files cannot be read here now"):
+        await pool.read("x.doc", OLE_MAGIC + bytes(600))
 
 
 async def test_a_file_that_takes_too_long_is_given_up_and_the_next_one_is_read(pool_of):
