@@ -80,9 +80,7 @@ async def match(body: MatchBody, cloud: CloudDep, caller: CallerDep, request: Re
     return MatchReply(matches=matches, edges=list(edges))
 
 
-async def _matched(
-    body: MatchBody, cloud: Cloud, caller: Caller, request: Request
-) -> tuple[Sequence[SummaryMatch], Sequence[EdgeId]]:
+async def _matched(body: MatchBody, cloud: Cloud, caller: Caller, request: Request) -> tuple[Sequence[SummaryMatch], Sequence[EdgeId]]:
     limit_s = cloud.settings.answer_deadline_s
     try:
         async with asyncio.timeout(limit_s), request.app.state.search_admission.turn(caller.asker):
