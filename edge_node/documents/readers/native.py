@@ -99,19 +99,6 @@ class Library:
         if self._fault is not None:
             raise self._fault
 
-    def _load_here(self) -> None:
-        """Load it in a process that does other work too: kreuzberg takes it up at once, and programs that are started have its HOME."""
-        try:
-            self.load()
-            if self._fault is None:
-                _read_control()
-        finally:
-            for name in ("HOME", "TMPDIR"):
-                if name in os.environ:
-                    os.putenv(name, os.environ[name])
-                else:
-                    os.unsetenv(name)
-
     def page_count(self, data: bytes) -> int:
         """Pages of a PDF, as the reader will go through them, before any is read; 0 where it cannot be opened.
 
@@ -126,6 +113,19 @@ class Library:
         pages = int(self._code.FPDF_GetPageCount(document))
         self._code.FPDF_CloseDocument(document)
         return pages
+
+    def _load_here(self) -> None:
+        """Load it in a process that does other work too: kreuzberg takes it up at once, and programs that are started have its HOME."""
+        try:
+            self.load()
+            if self._fault is None:
+                _read_control()
+        finally:
+            for name in ("HOME", "TMPDIR"):
+                if name in os.environ:
+                    os.putenv(name, os.environ[name])
+                else:
+                    os.unsetenv(name)
 
 
 pdfium = Library()
