@@ -156,7 +156,9 @@ class NodeSettings(TelemetrySettings, FrontSettings):
     connections_per_address: Annotated[int, Field(ge=0)] = 64
     questions_at_once: Count = 4
     global_questions_at_once: Count = 1  # questions about everything take minutes: their turns are others
-    questions_waiting: Annotated[int, Field(ge=0)] = 16  # for each kind of work; half of them by one asker beside others; beyond, 503 with Retry-After
+    questions_waiting: Annotated[int, Field(ge=0)] = (
+        16  # for each kind of work; half of them by one asker beside others; beyond, 503 with Retry-After
+    )
 
 
 class CloudLineSettings(Section):
