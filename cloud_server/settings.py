@@ -56,9 +56,7 @@ class ServiceSettings(TelemetrySettings, FrontSettings):
     connections_per_address: Annotated[int, Field(ge=0)] = 256  # an edge has about four
     questions_at_once: Count = 16
     searches_at_once: Count = 64  # for passages alone: no model is kept busy, and most of a search waits for edges
-    questions_waiting: Annotated[int, Field(ge=0)] = (
-        64  # for each kind of work, half of them of one asker beside others; beyond: 503, Retry-After
-    )
+    questions_waiting: Annotated[int, Field(ge=0)] = 64  # of each kind of work, half of them of one asker beside others; then 503
 
 
 class TrustSettings(Section):
