@@ -1,5 +1,6 @@
 """deploy/compose/*.env tell of every setting, and of no other: `make env` writes them anew."""
 
+import os
 import re
 
 import pytest
@@ -50,6 +51,8 @@ def test_a_missing_a_foreign_and_a_misspelt_name_are_found(change):
 def test_every_line_can_be_taken_as_it_stands(name, monkeypatch):
     """An empty one says that there is no default: it needs a value."""
     found = [match for line in (FOLDER / name).read_text().splitlines() if (match := ASSIGNMENT.match(line)) and match[2]]
+    for one in [one for one in os.environ if one.startswith("DGRAG_")]:
+        monkeypatch.delenv(one)  # of whoever runs the tests
     for match in found:
         monkeypatch.setenv(match[1], match[2])
     taken = FILES[name]()
