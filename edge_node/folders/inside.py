@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import Awaitable, Iterator, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -77,11 +76,12 @@ class Inside:
 
 
 async def _refusal(change: Awaitable[Any]) -> str:
-    with contextlib.suppress(NotFound):  # the next run looks again
-        try:
-            await change
-        except InputError as error:
-            return _reason(error)
+    try:
+        await change
+    except NotFound:  # the next run looks again
+        return ""
+    except InputError as error:
+        return _reason(error)
     return ""
 
 

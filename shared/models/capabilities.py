@@ -169,7 +169,7 @@ _OVERFLOW_WORDS = (  # as many servers say it; the rest is one maker's each
     r"(?:prompt|input|message|request|text)s? (?:is|are|was)? ?too (?:long|large)",
     r"too many (?:input |prompt )?tokens|input length|tokens? in the prompt",
     r"(?:prompt|input) tokens? .{0,60}(?:exceed|too)|reduce (?:the length|your prompt)",
-    r"exceed\w* .{0,40}(?:max_model_len|token limit|total tokens? limit)",
+    r"exceed\w{0,3} .{0,40}(?:max_model_len|token limit|total tokens? limit)",
     r"`inputs` tokens|inputs. must have (?:less|fewer) than",  # TGI, Together
     r"(?:input|prompt|requested) token count .{0,40}exceed",  # Gemini, Copilot
     r"max(?:imum)? (?:prompt|model|input) len",  # xAI, vLLM, TensorRT-LLM

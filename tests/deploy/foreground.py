@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
@@ -22,14 +23,21 @@ def fake(port: int, *flags: str, name: str = "") -> Service:
     return Service("edge", name or f"edge-{port}", url, f"{url}/ready", (FAKE, str(port), *flags), {}, health_url=f"{url}/health")
 
 
+class TellsWhenItStays(ByProcess):
+    """Its folder has a file ``ready`` from the moment at which the foreground is held."""
+
+    def watch(self, tell: Callable[[str], None]) -> None:
+        (self.directory.root / "ready").touch()
+        super().watch(tell)
+
+
 def main(state: str, ports: list[int], *, detached: bool) -> None:
     services = tuple(fake(port) for port in ports)
-    runtime = ByProcess(StateDir(Path(state)), detached=detached)
+    runtime = TellsWhenItStays(StateDir(Path(state)), detached=detached)
     with supervised(runtime, detached=detached), httpx2.Client(trust_env=False) as http:
         runtime.keep(services)
         wait_ready(runtime, services, http, lambda service: None)
         if not detached:
-            Path(state, "ready").touch()
             stay(runtime)
 
 

@@ -1,7 +1,10 @@
 """What comes another way between the look and the apply of a sync stays as it is."""
 
+import asyncio
+
 import pytest
 
+from edge_node.documents.readers.pool import ReadsHere
 from edge_node.folders import syncing
 from edge_node.folders.inside import Inside
 from edge_node.folders.memory import Memory
@@ -36,10 +39,23 @@ MEANWHILE = {  # what the folder is, and is then; what became of the name meanwh
 }
 
 
+class HoldsForeign(ReadsHere):
+    """The document that came meanwhile replaces no other before it may be read."""
+
+    def __init__(self):
+        self.may_read = asyncio.Event()
+
+    async def read(self, name, raw):
+        if raw == FOREIGN.encode():
+            await self.may_read.wait()
+        return await super().read(name, raw)
+
+
 @pytest.mark.parametrize("case", MEANWHILE)
 async def test_a_document_that_takes_a_name_between_look_and_apply_is_not_touched(case, tmp_path):
     before, after = MEANWHILE[case]
-    async with running_edge(tmp_path / "edge", strategy="naive") as edge:
+    reads = HoldsForeign()
+    async with running_edge(tmp_path / "edge", strategy="naive", reads=reads) as edge:
         target, memory, files = Inside(edge.node), Memory(tmp_path / "memory"), Files(**before)
 
         async def run(meanwhile=None):
@@ -56,6 +72,7 @@ async def test_a_document_that_takes_a_name_between_look_and_apply_is_not_touche
         found, done = await run(foreign)
         assert found.plan.steps == 1
         assert [problem.reason.split(",")[0] for problem in done.problems] == ["a document of this name came another way"]
+        reads.may_read.set()
         await edge.settled()
         view = (await target.held())["a"]
         assert (view.document_id, view.source, view.labels) == (foreign.document_id, "", {"secret"})
