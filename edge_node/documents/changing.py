@@ -48,9 +48,10 @@ def rename(
     NotFound, and Conflict where it is damaged on disk, and as ``require_own``.
     """
     with database.write() as tx:
+        name = document_name(name)
         require_own(tx, source, identity=identity)
         require_own(tx, source, name=name)
-        name, before = document_name(name), _content(tx, identity)
+        before = _content(tx, identity)
         reader = name if before.reader == before.name else before.reader
         accepted = accept(tx, changed(before, document_id=document_id(name, before.raw), name=name, reader=reader), now)
         return accepted, remove(tx, identity, now) if accepted.document_id != identity else None

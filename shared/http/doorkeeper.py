@@ -12,12 +12,12 @@ from starlette.requests import ClientDisconnect
 
 from shared.errors import Expelled, Forbidden, MalformedText, Overloaded, TooLarge, Unauthenticated
 from shared.http.access import Caller, Role, Rule, is_form
+from shared.http.half_characters import holds_half_a_pair
 from shared.http.json_shape import check_shape
 from shared.http.keyring import PREFIX, TOKEN, KeyRing
 from shared.http.open_mode import SAFE, check_local
 from shared.limits import Buckets
 from shared.ports import Clock
-from shared.text.surrogates import holds_half_a_pair
 
 SIGN_INS_PER_MINUTE = 30  # of one key
 NO_CREDENTIALS = "no_credentials"

@@ -6,6 +6,7 @@ skips what is in strings, and works piece by piece, so that other threads run be
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -50,10 +51,10 @@ def shape_of(body: bytes, *, most_values: int, most_depth: int = MAX_DEPTH) -> J
     at_most = 1 + sum(map(body.count, (b",", b"[", b"{")))
     if at_most <= most_values and at_most <= most_depth:
         return JsonShape(at_most, at_most)
-    values, depth, deepest, is_inside, start = 1, 0, 0, False, 0
-    while start < len(body) and values <= most_values and deepest <= most_depth:
-        piece = _piece(body, start)
-        start += len(piece)
+    values, depth, deepest, is_inside = 1, 0, 0, False
+    for piece in pieces(body):
+        if values > most_values or deepest > most_depth:
+            break
         outside, is_inside = _outside_strings(piece, is_inside=is_inside)
         opening, closing = np.isin(outside, OPENING), np.isin(outside, CLOSING)
         depths = depth + np.cumsum(opening.astype(np.int32) - closing)
@@ -63,11 +64,14 @@ def shape_of(body: bytes, *, most_values: int, most_depth: int = MAX_DEPTH) -> J
     return JsonShape(values, deepest)
 
 
-def _piece(body: bytes, start: int) -> bytes:
-    """The next bytes, none of which is escaped by one before or escapes one behind."""
-    piece = body[start : start + PIECE_BYTES]
-    backslashes = len(piece) - len(piece.rstrip(b"\\"))
-    return piece if backslashes % 2 == 0 else body[start : start + PIECE_BYTES + 1]
+def pieces(body: bytes) -> Iterator[bytes]:
+    """The body in parts, none of which ends between a backslash and what that escapes."""
+    start = 0
+    while start < len(body):
+        piece = body[start : start + PIECE_BYTES]
+        backslashes = len(piece) - len(piece.rstrip(b"\\"))
+        yield (piece := piece if backslashes % 2 == 0 else body[start : start + PIECE_BYTES + 1])
+        start += len(piece)
 
 
 def _outside_strings(piece: bytes, *, is_inside: bool) -> tuple[np.ndarray, bool]:

@@ -44,7 +44,6 @@ NUMBER_WORDS = frozenset(  # words of numbers, measures, money and times
     twelve twenty twice two usd wednesday week weekend winter year yen yesterday zero
     """.split()  # noqa: SIM905 - a list would be a page long
 )
-MOST_PARTS = 8  # that one question is read as
 # "…, and which …?": a second question that could stand alone
 _SECOND_QUESTION = re.compile(
     r"(?:,|(?<![\s,]))\s++and\s++(?=(?:(?:on|at|in|to|from|by|for|with|of)\s+)?(?:which|what|who|whom|whose|when|where|why|how)\b)",

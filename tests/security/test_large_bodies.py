@@ -42,7 +42,13 @@ def numbered(unit, count):
 def shapes(valid, size, values):
     """Bodies of about ``size`` bytes: over the cap of ``values``, and as near to it as it goes."""
     length = size - len(as_json(valid)) - 64
-    texts = {"one string": "x" * length, "escapes": "\u00e9" * (length // 6), "quotes": '"' * (length // 2)}
+    texts = {
+        "one string": "x" * length,
+        "escapes": "\u00e9" * (length // 6),
+        "pairs": "\U0001f600" * (length // 12),
+        "backslashes": "\\" * (length // 2 - 12) + "\U0001f600",
+        "quotes": '"' * (length // 2),
+    }
     for name, text in texts.items():
         yield name, json.dumps(with_first_text(valid, text)).encode()
     yield "deep", b"[" * (size // 2) + b"]" * (size // 2)
