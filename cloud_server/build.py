@@ -14,6 +14,7 @@ from cloud_server.answering.fan_out import FanOut
 from cloud_server.answering.gathering import EvidenceCollector
 from cloud_server.answering.mailbox import GRACE_S, LocalMailbox, Mailbox
 from cloud_server.answering.overview import GlobalCoordinator
+from cloud_server.answering.patience import Patience
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.database.erasing import Eraser
 from cloud_server.database.opening import open_database, replica_name
@@ -152,7 +153,7 @@ def _over(database: Database, settings: CloudSettings, models: Models, clock: Cl
     mailbox, notices = open_mailbox(
         database, settings.replica, credentials.identity, clock, random_id, notices_url=settings.listening_url()
     )
-    fan_out = FanOut(mailbox, clock, new_id)
+    fan_out = FanOut(mailbox, clock, new_id, Patience(least_s=settings.patience_s))
     availability = _availability(database, clock, settings)
     renewal = Renewal((summary_index, bank, availability), notices)
     collector = EvidenceCollector(summary_index, fan_out, availability, models.embedder, models.tokenizer, settings, clock, bank)

@@ -88,6 +88,7 @@ class RetrievalSettings(TrustSettings, MemorySettings):
     evidence_threshold: Cosine = EVIDENCE_THRESHOLD
     evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = EVIDENCE_BUDGET_TOKENS  # suits the 1.5B model; a large one: 4000
     deadline_s: Seconds = 20.0  # of one fan-out
+    patience_s: Seconds = 3.0  # that every edge has, however fast the others are; who is later often is left alone for `breaker_s`
     straggler_s: Seconds = 5.0  # that an edge has at least, of whose pace nothing is known; then half of the edges may be enough
 
 
@@ -107,6 +108,7 @@ class GlobalSettings(Section):
     global_questions_at_once: Annotated[int, Field(ge=1)] = 4  # besides the others; `questions_waiting` wait here too
     global_edges: Annotated[int, Field(ge=1, le=1000)] = 100  # that are asked
     global_deadline_s: Seconds = 200.0  # of the fan-out
+    global_straggler_s: Seconds = 60.0  # that an edge has at least: its points take as long as it has reports, and its model is its own
     global_answer_deadline_s: Seconds = 280.0  # of the whole question
     global_reply_bytes: Annotated[int, Field(ge=1000, le=250_000)] = POINTS_MAX_BYTES  # of one edge's points
     global_method: Literal["sentences", "paper"] = "sentences"  # "paper": all points are joined in one call

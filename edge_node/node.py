@@ -46,7 +46,7 @@ from edge_node.records import DocumentText, Offered, Retrieval, silent
 from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
-from shared.admission import Admission
+from shared.admission import SEARCH_GUESS_S, Admission
 from shared.errors import Conflict, DgragError, ModelTimeout, NotFound, StoreDamaged, TooLarge
 from shared.limits import Breaker, Deadline
 from shared.parts import parts_of
@@ -61,7 +61,6 @@ from shared.text.document_names import document_name
 
 T = TypeVar("T")
 log = logging.getLogger("dgrag.edge")
-SEARCHES_AT_ONCE, SEARCHES_ELSEWHERE_AT_ONCE = 4, 16
 POLICY_EVERY_S = 1.0  # between two looks at the policy file where nobody asks
 
 
@@ -97,11 +96,14 @@ class Admissions:
         def of(at_once: int) -> Admission:
             return Admission(at_once=at_once, waiting=settings.questions_waiting)
 
+        def of_searches(at_once: int) -> Admission:
+            return Admission(at_once=at_once, waiting=settings.searches_waiting, first_guess_s=SEARCH_GUESS_S)
+
         return cls(
             questions=of(settings.questions_at_once),
             overviews=of(settings.global_questions_at_once),
-            searches=of(SEARCHES_AT_ONCE),
-            searches_elsewhere=of(SEARCHES_ELSEWHERE_AT_ONCE),
+            searches=of_searches(settings.searches_at_once),
+            searches_elsewhere=of_searches(settings.searches_elsewhere_at_once),
             embeddings=of(1),
         )
 
@@ -230,7 +232,8 @@ class EdgeNode:
 
     async def _index(self) -> None:
         """Index until cancelled. Where another embedding model is to take over, prepare that meanwhile, and go on with it."""
-        await self._name_as_seen()
+        if error := await failure_of(self._name_as_seen()):
+            log.error("names of an earlier release stay as they are until the next start: %s", redacted(error))
         if (renewal := self.renewal) is not None:
             if (change := renewal.change) is not None:
                 await self._prepare(change)

@@ -156,9 +156,11 @@ class NodeSettings(TelemetrySettings, FrontSettings):
     connections_per_address: Annotated[int, Field(ge=0)] = 64
     questions_at_once: Count = 4
     global_questions_at_once: Count = 1  # questions about everything take minutes: their turns are others
-    questions_waiting: Annotated[int, Field(ge=0)] = (
-        16  # for each kind of work; half of them by one asker beside others; beyond, 503 with Retry-After
-    )
+    # Beyond those that wait, 503 with Retry-After; one asker has half of the places at most where others wait.
+    questions_waiting: Annotated[int, Field(ge=0)] = 16  # of each kind
+    searches_at_once: Count = 4  # for passages of this site
+    searches_elsewhere_at_once: Count = 16  # for passages of all sites: most of such a search waits for other sites
+    searches_waiting: Annotated[int, Field(ge=0)] = 64  # of each of both kinds
 
 
 class CloudLineSettings(Section):

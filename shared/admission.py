@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 from shared.errors import Overloaded
 
-FIRST_GUESS_S = 5.0  # how long a turn takes, before any has ended
+FIRST_GUESS_S = 5.0  # how long a model's turn takes, before any has ended …
+SEARCH_GUESS_S = 0.1  # … and a search's
 NEW_SHARE = 0.2  # weight of the newest in the mean of the times taken
 SHORTEST_S, LONGEST_S = 1.0, 60.0  # what a caller is asked to wait
 
@@ -34,12 +35,12 @@ class Admission:
     It belongs to the event loop's thread.
     """
 
-    def __init__(self, *, at_once: int, waiting: int) -> None:
+    def __init__(self, *, at_once: int, waiting: int, first_guess_s: float = FIRST_GUESS_S) -> None:
         self._at_once = at_once
         self._most_waiting = waiting
         self._share = (at_once + 1) // 2  # of one asker beside others
         self._waiting_share = (waiting + 1) // 2
-        self._mean_s = FIRST_GUESS_S
+        self._mean_s = first_guess_s
         self._running = Counter[str]()
         self._queues = OrderedDict[str, list[_Waiter]]()  # by asker; who came or was served last is at the end
         self._costs = dict[str, float]()  # what an asker's turns have cost, as far as it is ahead of the others

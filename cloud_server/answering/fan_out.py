@@ -112,12 +112,12 @@ class _Asked:
 class FanOut:
     """Sends evidence requests through the mailbox and pairs the replies. All methods belong to the event loop's thread."""
 
-    def __init__(self, mailbox: Mailbox, clock: Clock, new_id: Callable[[], str]) -> None:
+    def __init__(self, mailbox: Mailbox, clock: Clock, new_id: Callable[[], str], patience: Patience | None = None) -> None:
         self._mailbox = mailbox
         self._clock = clock
         self._new_id = new_id
         self._pending: dict[str, _Asked] = {}
-        self._patience = Patience()
+        self._patience = patience or Patience()
         mailbox.serve(self)
 
     async def ask(
@@ -244,7 +244,7 @@ class FanOut:
         or is away says nothing.
         """
         pending = {item.edge for item in asked if not item.arrival.done()}
-        now_s = {item.edge: arrived.at - began for item in asked if (arrived := _arrived(item)) and not arrived.reply.refused}
+        now_s = {item.edge: arrived.at - began for item in asked if (arrived := _arrived(item)) and _has_looked(arrived.reply)}
         there = {**before_s, **now_s}
         others_s = [seconds for edge, seconds in there.items() if seconds is not None and edge not in pending]
         among = len(there.keys() | pending)
@@ -260,7 +260,7 @@ class FanOut:
         for item in asked:
             if item.request.task == "reports" or item.request.memories_only:
                 continue
-            if (arrived := _arrived(item)) and not arrived.reply.refused:
+            if (arrived := _arrived(item)) and _has_looked(arrived.reply):
                 self._patience.note(item.edge, arrived.at - started)
             elif not item.arrival.done():
                 self._patience.note(item.edge, ended - started)
@@ -325,7 +325,7 @@ def _outcome(asked: _Asked, why_late: str, *, started: float, ended: float) -> t
     if isinstance(arrived, str):
         return EdgeReport(asked.edge, task, "failed", _ms(ended - started), 0, 0, arrived), ()
     ms, reply = _ms(arrived.at - started), arrived.reply
-    if reply.refused == SOME_SUMMARIES_ONLY:  # it has looked, and found nothing among the others
+    if reply.refused and _has_looked(reply):
         return EdgeReport(asked.edge, task, "answered", ms, arrived.bytes, 0, reply.refused), ()
     if reply.refused:
         status = UNABLE.get(reply.refused, "refused")
@@ -336,6 +336,11 @@ def _outcome(asked: _Asked, why_late: str, *, started: float, ended: float) -> t
         read = min(reply.reports, reply.reports_there)
         report = replace(report, reports=read, reports_there=reply.reports_there, reason=_shortfall(reply))
     return report, passages
+
+
+def _has_looked(reply: EvidenceReply) -> bool:
+    """Whether the edge has searched: where some of its passages may not leave, it says so when it found nothing among the others."""
+    return reply.refused in ("", SOME_SUMMARIES_ONLY)
 
 
 def _is_of(body: EvidenceBody, task: Task) -> bool:

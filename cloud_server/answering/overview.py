@@ -28,7 +28,6 @@ from shared.text.no_answer import no_answer
 from shared.wire import QuestionBody
 
 FAN_OUT_SHARE = 0.75  # of the time that is left, at most: the model needs the rest
-STRAGGLER_S = 60.0  # that an edge has at least for its points: they take as long as it has reports, and its model is its own
 EMBED_SHARE = 0.25  # of the time that is left then: points that could not be compared are told as they are
 REDUCE_SHARE = 0.9  # of the time that is left then: a model that is late leaves enough to tell the points as they are
 EMBEDDED_CHARS = 600  # of a point, by which it is compared; an edge may send 16,000
@@ -114,7 +113,7 @@ class GlobalCoordinator:
         )
         deadline_s = max(0.0, min(settings.global_deadline_s, FAN_OUT_SHARE * (until - self._clock.monotonic())))
         with trace.step("fan_out") as step:
-            result = await self._fan_out.ask(edges, wanted, deadline_s=deadline_s, straggler_s=STRAGGLER_S)
+            result = await self._fan_out.ask(edges, wanted, deadline_s=deadline_s, straggler_s=settings.global_straggler_s)
             step.transfer(sent=result.bytes_out, received=result.bytes_in)
         trace.extend((*result.transfers, *result.steps))
         return result

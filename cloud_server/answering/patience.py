@@ -17,14 +17,16 @@ LONGER = 2  # … and times the slowest of them: an answer takes at most twice a
 MARGIN = 1.5  # times what an edge usually takes itself
 FEW = 4  # a quarter of the edges, and one at least, are few: the others say how long a question takes
 ENOUGH = 3  # replies of others, to judge one that was never heard
-LEAST_S = 0.75  # nobody who waits for a model notices so much, and a far site needs it
+LEAST_S = 3.0  # that an edge has, however fast the others are: a site on a slow machine or a far line needs it
+NOTICED_S = 0.75  # nobody who waits for a model notices less
 WINDOW = 50  # replies of an edge that are remembered
 
 
 class Patience:
     """Remembers what edges took for passages."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, least_s: float = LEAST_S) -> None:
+        self._least_s = least_s
         self._took_s: dict[EdgeId, deque[float]] = {}
 
     def note(self, edge: EdgeId, seconds: float) -> None:
@@ -50,7 +52,7 @@ class Patience:
         longer = 1 if is_later else LONGER
         limit_s = min(SLOWER * median(came_s), longer * max(came_s))
         is_known = among > 2 and all(edge in self._took_s for edge in pending)  # of two, which one is slow is not known
-        least_s = LEAST_S if is_known or len(came_s) >= ENOUGH else straggler_s
+        least_s = self._least_s if is_known or len(came_s) >= ENOUGH else straggler_s
         return max(least_s, limit_s, *(self._usual_s(edge, longer) for edge in pending))
 
     def _usual_s(self, edge: EdgeId, longer: int) -> float:
@@ -73,7 +75,7 @@ def straggler(reports: Sequence[EdgeReport]) -> EdgeId | None:
     if len(answered) < ENOUGH:
         return None
     *_, next_to_last, last = answered
-    is_alone = last.ms > MARGIN * next_to_last.ms and last.ms > LEAST_S * 1000
+    is_alone = last.ms > MARGIN * next_to_last.ms and last.ms > NOTICED_S * 1000
     return last.edge if is_alone else None
 
 

@@ -18,7 +18,7 @@ from cloud_server.database.opening import ring_in
 from cloud_server.database.port import SharedDatabase
 from cloud_server.registry.sealing import Sealer
 from cloud_server.registry.sessions import SharedSessions
-from shared.admission import Admission
+from shared.admission import SEARCH_GUESS_S, Admission
 from shared.http.background import at_work
 from shared.http.caching import CacheHeaders
 from shared.http.console.keys import key_pages
@@ -111,7 +111,9 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     app.state.cloud, app.state.ready, app.state.healthy, app.state.guard = cloud, False, True, door
     app.state.sessions, app.state.pages = sessions, cloud_pages(settings, sessions)
     app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
-    app.state.search_admission = Admission(at_once=settings.searches_at_once, waiting=settings.questions_waiting)
+    app.state.search_admission = Admission(
+        at_once=settings.searches_at_once, waiting=settings.questions_waiting, first_guess_s=SEARCH_GUESS_S
+    )
     app.state.global_admission = Admission(at_once=settings.global_questions_at_once, waiting=settings.questions_waiting)
     turns = {"question": app.state.admission, "search": app.state.search_admission, "global": app.state.global_admission}
     app.state.scrape = Scrape(cloud.meter, CloudReadings(cloud, turns, cloud.clock).read, cloud.clock)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections import OrderedDict, defaultdict
+from collections import OrderedDict
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from itertools import islice
@@ -37,14 +37,19 @@ class DeltaEmbedding:
         self._embed = embed
         self._turns = turns
         self._dimensions = dimensions
-        self._deltas = defaultdict[EdgeId, Admission](lambda: Admission(at_once=1, waiting=DELTAS_WAITING))
+        self._deltas: dict[EdgeId, Admission] = {}  # of edges that send one now
         self._unfinished = OrderedDict[EdgeId, dict[bytes, FloatArray]]()  # by digest of the text
 
     @asynccontextmanager
     async def one_delta(self, edge: EdgeId) -> AsyncIterator[None]:
         """Within, no other delta of the edge is embedded. Raises Overloaded where too many wait already."""
-        async with self._deltas[edge].turn(edge):
-            yield
+        turns = self._deltas.setdefault(edge, Admission(at_once=1, waiting=DELTAS_WAITING))
+        try:
+            async with turns.turn(edge):
+                yield
+        finally:
+            if not turns.running and not turns.waiting and self._deltas.get(edge) is turns:
+                del self._deltas[edge]
 
     async def vectors(self, edge: EdgeId, texts: Sequence[str]) -> FloatArray:
         """Rows (n, d) of the texts. Within ``one_delta``. Raises Overloaded, and as the embedder."""

@@ -370,7 +370,16 @@ def upload(results: Sequence[SentDocument | Refused]) -> RenderableType:
     for kind, number in kinds.items():
         if number or kind == "indexed":
             summary.add_row(kind, str(number))
-    return Group(summary, *failures(results))
+    return Group(summary, *replacements(sent), *failures(results))
+
+
+def replacements(sent: Iterable[SentDocument]) -> list[RenderableType]:
+    """The documents in whose place others of the same name stand now; empty when none did."""
+    names = [one_line(document.name) for document in sent if document.replaces]
+    if not names:
+        return []
+    told = "These replaced earlier documents of the same name. To keep both, add their common folder, or rename one:"
+    return [Text(told, style="yellow"), *(Text(f"  {name}") for name in names)]
 
 
 def failures(results: Iterable[SentDocument | Refused]) -> list[RenderableType]:

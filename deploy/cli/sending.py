@@ -166,6 +166,7 @@ class SentDocument:
     served: bool = False  # passages of it are in use: a parked one has some where a former round was indexed
     share: str = ""  # how much of it may leave, as the edge's policy is now
     unnamed_labels: tuple[str, ...] = ()  # that the policy does not name
+    replaces: bool = False  # other content of the same name
 
     @property
     def is_stuck(self) -> bool:
@@ -292,6 +293,7 @@ def _receipt(name: str, response: httpx2.Response) -> SentDocument | Refused:
         labels=tuple(receipt.get("labels", ())),
         share=str(receipt.get("share", "")),
         unnamed_labels=tuple(receipt.get("unnamed_labels", ())),
+        replaces=bool(receipt.get("replaces", False)),
     )
 
 

@@ -8,6 +8,7 @@ Zed, Goose, opencode, Cherry Studio, TypingMind, SillyTavern, Dify and LangChain
 
 from __future__ import annotations
 
+import itertools
 import json
 import re
 from collections.abc import Iterable, Sequence
@@ -24,7 +25,9 @@ MAX_TITLE_CHARS = 60
 MAX_TITLE_WORDS = 8
 MAX_SUMMARY_CHARS = 1_200
 MAX_INSTRUCTION_CHARS = 6_000  # of the longest template; those of Open WebUI have up to 2,500
-MAX_ASIDE_CHARS = 600  # of an instruction behind a conversation
+MAX_ASIDE_CHARS = 600  # of an instruction behind a conversation, or of rules that want a title
+MAX_EMOJI_RULES_CHARS = 1_000
+MAX_HEADING_WORDS = 3
 MAX_READ_CHARS = 20_000  # of a message: its first and its last half; instructions stand at the ends
 JSON_KEYS: tuple[Kind, ...] = ("title", "tags", "follow_ups", "queries", "prompt", "text", "tool_calls")
 _KINDS = {str(kind): kind for kind in JSON_KEYS}
@@ -70,19 +73,58 @@ _FORM = re.compile(
     re.IGNORECASE,
 )
 _POINTING = re.compile(r"\b(?:our|this|above|previous|so far)\b|上述|以上|这句话", re.IGNORECASE)
-_ORDER = re.compile(
-    r"\W*(?:please\W+|now\W+|based on the (?:conversation|chat) so far\W+)*"
-    r"(?:generate|create|write|provide|summari[sz]e|name|suggest|give|use|what would be an? [^?\n]{0,40}\btitle)\b|\W*(?:使用|请|总结)",
+_BEFORE_ORDER = (
+    r"\W*(?:please\W+|now\W+|goal\W+|if it does\W+|based on the (?:conversation|chat) so far\W+"
+    r"|you (?:will|must|should|need to)\W+|your (?:task|job|goal) is to\W+)*"
+)
+_MAKE = r"(?:generat|creat|writ|provid|produc|suggest|giv|extract|craft|mak)e?"
+_ADJECTIVE = r"(?:(?!(?:with|of|from|about|that|which|who|in|on|under|each|every)\b)\S+[ \t]+)"
+_WORK_ON = r"(?:conversation|chat|dialog(?:ue)?|discussion|message|request|query)s?"
+_NO_OTHER = (  # "the title of the report" is a question's
+    r"(?![ \t]+of\b(?![ \t]+(?:\d|three|four|five|six|seven|eight|ten|no more|at most"
+    r"|(?:the|this|our) (?:conversation|chat|thread|session|dialog)\b)))"
+)
+_TITLE_JOB = re.compile(  # the title is the object of the first verb
+    rf"{_BEFORE_ORDER}(?:"
+    rf"{_MAKE}[ \t]+{_ADJECTIVE}{{1,9}}?titles?\b{_NO_OTHER}"
+    rf"|{_MAKE}[ \t]+{_ADJECTIVE}{{1,5}}?description of this (?:session|chat)\b"
+    rf"|summari[sz]e[ \t]+{_ADJECTIVE}{{0,5}}?{_WORK_ON}[ \t]+(?:in|into|as|to)[ \t]+(?:(?!and\b)[^\s,]+[ \t]+){{1,6}}?title\b"
+    r"|name the (?:conversation|chat)\b|give this (?:conversation|chat) a name\b"
+    r"|what would be an? [^?\n]{0,40}\btitle\b"
+    r"|(?:generiere|erstelle?|schreibe?)(?:[ \t]+sie)?(?:[ \t]+\S+){1,4}?[ \t]+(?:titel|überschrift)\b"
+    r"|(?:genera|generar|crea|gere|gerar|crie|génère|générer)(?:[ \t]+\S+){1,4}?[ \t]+(?:título|titre|titolo)\b"
+    r"|(?:создай|напиши|сгенерируй)\w*(?:[ \t]+\S+){0,4}?[ \t]+заголов\w*"
+    r"|[^。\n]{0,40}(?:总结|生成|返回|命名|要約)[^。\n]{0,40}(?:标题|主题|タイトル))",
     re.IGNORECASE,
 )
+_STATEMENT = re.compile(  # may stand before the job: who the model is, and what lies before it
+    r"\W*(?:you(?:'re| are)?\b|du bist\b|sie sind\b|analy[sz]e (?:if|whether) this message\b|你是)", re.IGNORECASE
+)
+_SENTENCE_END = re.compile(r"(?<=[.!?。])\s+|\n+")
+_OF_FORM = re.compile(  # what rules say of a title; an assistant has other duties
+    r"\b(?:titl(?:e|es)|words?|characters?|punctuation|quotes?|quotation|languages?|concise|short|output|emojis?"
+    r"|JSON|case|text|topic|explanations?|symbols|prefix(?:es)?|summary|lead-in|fields|formatting)\b"
+    r"|titel|wörter|zeichen|sprache|título|titre|заголов|слов|标题|字|标点|语种|タイトル",
+    re.IGNORECASE,
+)
+_DUTY = re.compile(  # words of an assistant that works for its user, from documents or not
+    r"\b(?:documents?|sources?|cit(?:e|es|ed|ing|ations?)|references?|answer(?:s|ed|ing)?|questions?|passages?|excerpts?"
+    r"|knowledge|files?|records?|help(?:s|ful|ing)?|assist(?:s|ing)?|polite|friendly|tone|each|every|repl(?:y|ies)"
+    r"|then|afterwards|colleagues?|customers?|patients?|clients?|your (?:\w+ )?messages?)\b"
+    r"|dokument|quelle|antwort|\bfrage|beleg|hilf|höflich|freundlich|\bjede|danach|kund(?:e|in)",
+    re.IGNORECASE,
+)
+_ROLE_AGAIN = re.compile(r"\b(?:you(?:'re| are) (?:an?|the|our)|act as|du bist|sie sind)\b", re.IGNORECASE)
 _TITLER = re.compile(  # a role that has no other work, whatever the messages behind it are
-    r"\A\W*you(?:'re| are) (?:an? |the )?(?:[^.\n]{0,60}\btitl(?:e|es|ing) (?:generator|assistant|writer|AI|agent)\b"
+    r"\A\W*you(?:'re| are) (?:an? |the )?(?:(?:AI )?title generator\b"
+    r"|(?:[^.\n]{0,40}\b)?(?:conversation|chat|thread|session)s? (?:\w+ )?titl(?:e|es|ing) (?:generator|assistant|writer|AI|agent)\b"
+    r"|expert in (?:crafting|writing) [^.\n]{0,30}\btitles for (?:\w+ )?(?:conversation|chat)s\b"
     r"|summari[sz]ation AI\b.{0,300}\bdo not try to answer\b)",
     re.IGNORECASE | re.DOTALL,
 )
 _BARE = re.compile(  # first words of prompts that have the message behind them without a mark
-    r"\A\W*(?:summari[sz]e in an? \d{1,2}[- ]word title\b"
-    r"|summari[sz]e this (?:conversation|chat) in (?:less|fewer) than \d{1,2} words\b"
+    r"\A\W*(?:summari[sz]e in an? \d{1,2}[- ]word title\.[^.\n\"“]{0,40}\btitle\b[^.\n\"“]{0,20}\.(?=\s*[\"“])"
+    r"|summari[sz]e this (?:conversation|chat) in (?:less|fewer) than \d{1,2} words,[^:\n]{0,40}\b(?:just|only)\b[^:\n]{0,40}(?=:)"
     r"|create a concise, \d[-–]\d word phrase\b[^:\n]{0,40}\bas an? (?:title|header) for the following (?:query|message|conversation)\b"
     r"|given the following\W+please reply with a title for the chat\b)",
     re.IGNORECASE,
@@ -90,15 +132,24 @@ _BARE = re.compile(  # first words of prompts that have the message behind them 
 _LEAD = re.compile(r"\A[^\n]{0,120}\btitle\b[^\n]{0,80}:\s*", re.IGNORECASE)
 _NAMED = re.compile(r"\b(?:the following is the conversation|here is the query|conversation)[ \t]*:", re.IGNORECASE)
 _DIGEST = re.compile(
-    r"\b(?:prompt for future context|context summary|chat history summary)\b|后续.{0,12}prompt|上下文提示"
-    r"|\bsummary of (?:the|this|our) (?:conversation|chat|session)\b.{0,300}\b(?:will be used to|context window|to continue|action items)\b"
+    r"\A\W*(?:please )?(?:summari[sz]e|sum|write|create)\b[^.\n]{0,120}"
+    r"\b(?:prompt for future context|context summary|chat history summary)\b"
+    r"|后续.{0,12}prompt|用作.{0,12}上下文提示"
+    r"|\bsummary of (?:the|this|our) (?:conversation|chat|session)(?: so far)?[.,]\s+(?:which|it)"
+    r" will be used to (?:compact|continue|go on|resume)\b"
+    r"|\A\W*generate an? (?:\w+ )?summary of this conversation\. include:\s*1\."
     r"|\bsummari[sz]e the (?:conversation|chat) so far, as described in\b|\A\W*pause your roleplay\b.{0,40}\bsummari[sz]e\b",
     re.IGNORECASE | re.DOTALL,
 )
+_ABOVE = re.compile(r"\s*(?:please )?summari[sz]e the above (?:conversation|chat)\b", re.IGNORECASE)
 _NEXT = re.compile(r"\bpredict the (?:\w+ )?(?:most likely|next) questions that (?:the )?(?:human|user)\b", re.IGNORECASE)
 _REWRITE = re.compile(r"\brephrase\b.{0,160}\bstandalone (?:question|query)\b", re.IGNORECASE | re.DOTALL)
 _FOLLOWING = re.compile(r"^[ \t]*follow[- ]?up (?:input|question|query)[ \t]*:[ \t]*(\S.*)$", re.IGNORECASE | re.MULTILINE)
-_EMOJI = re.compile(r"\bonly (?:a )?(?:single |one )?emoji\b|\bfacial expression\b[^.]{0,60}\bemoji|\bfitting emoji\b", re.IGNORECASE)
+_FACE = re.compile(r"\bfacial expression\b[^.]{0,60}\bemoji|\bfitting emoji\b", re.IGNORECASE)
+_EMOJI_RULES = re.compile(
+    r"\A\W*you(?:'re| are) an emoji (?:expert|picker|selector|generator)\b.{0,200}\boutput only (?:a |one )?(?:single )?emoji\b",
+    re.IGNORECASE | re.DOTALL,
+)
 _RESPONSES = re.compile(r"\bset of responses from (?:various|several|multiple) models\b", re.IGNORECASE)
 _TOOLS = re.compile(r"\A\s*Available Tools:.*\"tool_calls\"", re.DOTALL)
 
@@ -198,10 +249,12 @@ def _of_sections(asked: str) -> ChatTask | None:
     is_headed = bool(re.match(r"\s*#{1,4}[ \t]+\S", asked)) and len(_SECTION.findall(around)) > 1
     told = _askings(history["told"])
     is_order = bool(key) and is_closed and re.match(r"[^\n?]*+(?:\n|\Z)", asked) is not None
-    if (is_headed or is_order) and len(around) <= MAX_INSTRUCTION_CHARS:
-        kind: Kind = _KINDS[key[1]] if key else _named_in(around)
+    kind: Kind = _KINDS[key[1]] if key else _named_in(around)
+    is_known = bool(key) or (history["tag"] == "chat_history" and kind != "other")
+    if (is_order or (is_headed and is_known)) and len(around) <= MAX_INSTRUCTION_CHARS:
         return ChatTask(kind, told, is_json=bool(key) or "JSON" in around)
-    if _DIGEST.search(around) or (re.match(r"\s*\Z", asked[: history.start()]) and re.search(r"\bsummari[sz]e\b", around, re.IGNORECASE)):
+    is_first = history["tag"] == "chat_history" and not asked[: history.start()].strip()
+    if _DIGEST.search(around) or (is_first and _ABOVE.match(asked, history.end())):
         return ChatTask("summary", told, is_json=False)
     return None
 
@@ -217,10 +270,9 @@ def _of_rules(rules: str, said: Sequence[str]) -> ChatTask | None:
         return None
     if _TOOLS.search(rules):
         return ChatTask("tool_calls", (), is_json=True)
-    if _EMOJI.search(rules) and len(rules) <= MAX_ASIDE_CHARS:
+    if _EMOJI_RULES.match(rules) and len(rules) <= MAX_EMOJI_RULES_CHARS and not _DUTY.search(rules):
         return ChatTask("emoji", (), is_json=False)
-    is_titler = bool(_TITLER.match(rules))
-    if not is_titler and (len(said) > 1 or not _writes_a_title(rules)):
+    if not _TITLER.match(rules) and (len(said) > 1 or not _are_of_a_titler(rules)):
         return None
     first = _LEAD.sub("", _ends(said[-1]))
     told = _askings(rules) or _askings(first) or (one_line(first),)
@@ -230,7 +282,7 @@ def _of_rules(rules: str, said: Sequence[str]) -> ChatTask | None:
 def _in_one(text: str) -> ChatTask | None:
     """One in a single message: an instruction, and a transcript below or above it."""
     quoted = _FENCED.findall(text)
-    if quoted and _EMOJI.search(text) and re.match(r"\s*Your task is to\b", text):
+    if quoted and _FACE.search(text) and re.match(r"\s*Your task is to\b", text):
         return ChatTask("emoji", (), is_json=False)
     if quoted and _RESPONSES.search(text[:200]):
         return ChatTask("responses", (quoted[-1],), is_json=False)
@@ -243,7 +295,7 @@ def _in_one(text: str) -> ChatTask | None:
         return None
     begin = named.end() if named else roles[0].start()
     instructions = (text[:begin], *text[begin:].rstrip().split("\n\n")[-3:])
-    if not any(map(_writes_a_title, instructions)):
+    if not any(_writes_a_title(part) for part in instructions if len(part) <= MAX_ASIDE_CHARS):
         return None
     told = _askings(text) or (_first_line(text[begin:]),)
     return ChatTask("title", told, is_json=bool(_KEY.search(instructions[0])))
@@ -262,7 +314,34 @@ def _behind(asked: str, said: Sequence[str]) -> ChatTask | None:
 
 
 def _is_order(asked: str) -> bool:
-    return bool(_ORDER.match(asked) and _POINTING.search(asked)) and _writes_a_title(asked)
+    """Whether the first sentence orders a title of the conversation before it."""
+    first = _SENTENCE_END.split(asked.strip())[0]
+    return bool(_TITLE_JOB.match(first) and _POINTING.search(first) and _CONVERSATION.search(first) and _FORM.search(asked))
+
+
+def _are_of_a_titler(rules: str) -> bool:
+    """Whether rules order a title of the conversation first, and say nothing behind that but how it has to look.
+
+    >>> _are_of_a_titler("Write a title for this conversation. Use five words, without quotes.")
+    True
+    >>> _are_of_a_titler("Write a title for this conversation, in five words. Be brave.")
+    False
+    """
+    transcript = _ROLE.search(rules)
+    instruction = rules[: transcript.start()] if transcript else rules
+    if len(instruction) > MAX_ASIDE_CHARS or _DUTY.search(instruction) or not _FORM.search(instruction):
+        return False
+    sentences = [sentence for sentence in _SENTENCE_END.split(instruction) if any(map(str.isalnum, sentence))]
+    before = list(itertools.takewhile(lambda text: not _TITLE_JOB.match(text) and _STATEMENT.match(text), sentences))
+    job, rest = sentences[len(before) : len(before) + 1], sentences[len(before) + 1 :]
+    if not job or not _TITLE_JOB.match(job[0]) or not _CONVERSATION.search(" ".join(before + job)):
+        return False
+    return all(_is_about_form(sentence) for sentence in rest)
+
+
+def _is_about_form(sentence: str) -> bool:
+    is_heading = sentence.rstrip().endswith(":") and len(sentence.split()) <= MAX_HEADING_WORDS
+    return is_heading or (bool(_OF_FORM.search(sentence)) and not _ROLE_AGAIN.search(sentence))
 
 
 def _writes_a_title(text: str) -> bool:

@@ -144,6 +144,7 @@ class Receipt:
     labels: tuple[str, ...]
     share: Share
     unnamed_labels: tuple[str, ...]  # that the policy does not name: they let nothing leave
+    replaces: bool  # another content of the same name, once this is indexed
 
 
 class LabelsBody(BaseModel):
@@ -227,7 +228,7 @@ async def accepted(node: EdgeNode, offered: Offered) -> Receipt:
 async def receipt_of(node: EdgeNode, taken: Accepted) -> Receipt:
     """What a client learns of an accepted document."""
     share, unnamed = await asyncio.to_thread(node.sharing.of_labels, taken.labels)
-    return Receipt(taken.document_id, taken.job_id, taken.duplicate, taken.ended_jobs, taken.labels, share, unnamed)
+    return Receipt(taken.document_id, taken.job_id, taken.duplicate, taken.ended_jobs, taken.labels, share, unnamed, taken.replaces)
 
 
 async def from_form(request: Request) -> Offered:

@@ -10,7 +10,6 @@ from dataclasses import replace as changed
 from typing import Literal
 
 from edge_node.database.schema import Database
-from edge_node.documents.filters import NAMES
 from edge_node.documents.store import WHOLE, Accepted, Removed, accept, labels_watched, read_labels, remove, require_own
 from edge_node.records import Offered, document_id
 from shared.errors import Conflict, InputError, NotFound
@@ -74,25 +73,36 @@ def bring(database: Database, offered: Offered, *, replace: bool, now: float) ->
 def misnamed(database: Database) -> list[tuple[DocumentId, str]]:
     """Documents whose name is not as ``document_name`` makes it, each with the name that it is to have; "": a later one has that name.
 
-    Stores of earlier releases hold them: two spellings of one name were two documents there.
+    Stores of earlier releases hold them: two spellings of one name were two documents there. A name that is damaged on disk stays.
     """
-    if all(is_as_seen(row["name"]) for row in database.rows(NAMES)):
+    rows = database.rows("SELECT document_id, CAST(name AS BLOB) AS name, status FROM documents ORDER BY rowid")
+    named = [(row, name) for row in rows if (name := _decoded(row["name"])) is not None]
+    if all(is_as_seen(name) for _, name in named):
         return []
-    groups = defaultdict[str, list[sqlite3.Row]](list)
-    for row in database.rows("SELECT document_id, name, status FROM documents ORDER BY rowid"):
-        groups[_name_for(row)].append(row)
+    groups = defaultdict[str, list[tuple[sqlite3.Row, str]]](list)
+    for row, name in named:
+        groups[_name_for(row, name)].append((row, name))
     found = list[tuple[DocumentId, str]]()
-    for name, rows in groups.items():
-        served = [row for row in rows if row["status"] != "parked"] or rows
-        others = [row for row in rows if row is not served[-1]]
-        odd = [(row, name if row is served[-1] else "") for row in (served[-1], *others) if row["name"] != name]
-        found += [(DocumentId(row["document_id"]), target) for row, target in odd]
+    for target, members in groups.items():
+        served = [member for member in members if member[0]["status"] != "parked"] or members
+        latest = served[-1]
+        others = [member for member in members if member is not latest]
+        for row, name in (latest, *others):
+            if name != target:
+                found.append((DocumentId(row["document_id"]), target if row is latest[0] else ""))
     return found
 
 
-def _name_for(row: sqlite3.Row) -> str:
+def _decoded(name: bytes) -> str | None:
     try:
-        return document_name(row["name"])
+        return name.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _name_for(row: sqlite3.Row, name: str) -> str:
+    try:
+        return document_name(name)
     except InputError:
         return f"document-{row['document_id'][:8]}"
 

@@ -115,6 +115,7 @@ class Accepted:
     duplicate: bool
     labels: tuple[str, ...] = ()
     ended_jobs: tuple[str, ...] = ()
+    replaces: bool = False  # other content of the same name, once this is indexed
 
 
 @dataclass(frozen=True, slots=True)
@@ -381,6 +382,7 @@ def accept(tx: sqlite3.Connection, offered: Offered, now: float) -> Accepted:
     """As ``DocumentStore.accept``, part of the caller's transaction."""
     identity, name, raw, title, reader = offered.document_id, offered.name, offered.raw, offered.title, offered.reader
     with labels_watched(tx, name):
+        is_other = tx.execute("SELECT 1 FROM documents WHERE name = ? AND document_id <> ?", (name, identity)).fetchone() is not None
         worn = labels_kept(tx, name, identity) if offered.labels is None else offered.labels
         listed = json.dumps(worn)
         checksum = crc(identity, name, title, listed, reader)
@@ -392,7 +394,7 @@ def accept(tx: sqlite3.Connection, offered: Offered, now: float) -> Accepted:
         if known is None:
             came_at = now if offered.created_at is None else offered.created_at
             tx.execute(INSERT, (identity, name, title, listed, offered.source or "", raw, crc(raw), reader, checksum, came_at))
-            return Accepted(identity, open_job(tx, identity, now), duplicate=False, labels=worn, ended_jobs=ended)
+            return Accepted(identity, open_job(tx, identity, now), duplicate=False, labels=worn, ended_jobs=ended, replaces=is_other)
         if offered.source is not None:
             tx.execute("UPDATE documents SET source = ? WHERE document_id = ?", (offered.source, identity))
         if known["status"] == "parked" or not known["whole"] or (known["title"], known["reader"]) != (title, reader):

@@ -207,7 +207,7 @@ class Doorkeeper:
             raise Overloaded(complaint, retry_after_s=wait_s, of_caller=True)
 
     async def _body(self, request: Request, limit: int, *, must_declare: bool) -> bytes:
-        """The body, which the route then finds in ``request``. Raises TooLarge, MalformedText, HTTPException 408.
+        """The body, which the route then finds in ``request``. Raises TooLarge, HTTPException 400 and 408.
 
         ``must_declare``: one without a length counts as too large. Its sender has it whole, and the server reads ahead of what we count.
         """

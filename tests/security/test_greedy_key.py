@@ -5,6 +5,8 @@ from itertools import count
 
 import pytest
 
+from cloud_server.api import access as cloud_access
+from edge_node.api import access as edge_access
 from shared.http.access import Caller
 from shared.models.fake import HashEmbedder
 from tests.support.both_services import SERVICES, as_json
@@ -76,6 +78,19 @@ CLOUD = {
 ENTRANCES = [("edge", entrance) for entrance in EDGE] + [("cloud", entrance) for entrance in CLOUD]
 
 
+CHEAP = {"/v1/queries/{query_id}/feedback", "/api/show"}  # they neither search nor ask a model
+
+
+def test_all_routes_with_which_a_reader_has_work_done_are_tried():
+    of_readers = {
+        (name, path)
+        for name, rules in (("edge", edge_access.RULES), ("cloud", cloud_access.RULES))
+        for (method, path), rule in rules.items()
+        if method == "POST" and "read" in rule.roles and path not in CHEAP
+    }
+    assert of_readers == {(name, entrance.partition(" ")[0]) for name, entrance in ENTRANCES}
+
+
 def is_served(got):
     """Whether it had its turn; 409: this site has no reports, as is said after that. An agent's tool says all in a 200."""
     return got.status in (200, 409) and b"asked here at once" not in got.body
@@ -83,9 +98,9 @@ def is_served(got):
 
 async def share_served(folder, name, entrance):
     """Which share of the questions of one key is answered beside a greedy one, and how often that was refused."""
-    settings = {"model": slow_model(), "embedder": SlowEmbedder(), "questions_at_once": 4, "questions_waiting": 16}
-    if name == "cloud":
-        settings["searches_at_once"] = 4
+    settings = {"model": slow_model(), "embedder": SlowEmbedder(), "questions_at_once": 4, "questions_waiting": 16, "searches_at_once": 4}
+    if name == "edge":
+        settings |= {"searches_elsewhere_at_once": 4, "searches_waiting": 16}
     path, make = entrance.partition(" ")[0], {**EDGE, **CLOUD}[entrance]
     async with SERVICES[name](folder, **settings) as service:
         ring = service.app.state.guard._keys

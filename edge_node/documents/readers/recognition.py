@@ -9,7 +9,7 @@ from itertools import islice
 
 from edge_node.documents.readers.extracted import PDF, extracted, paged
 from edge_node.documents.readers.tessdata import TesseractData, chosen
-from edge_node.documents.readers.text import ReadText, check_pages, placed, stem
+from edge_node.documents.readers.text import ReadText, placed, stem
 from shared.errors import UnreadableDocument
 
 AT_ONCE = 4  # pages
@@ -41,21 +41,20 @@ def with_recognised(name: str, data: bytes, layer: dict[int, str]) -> tuple[dict
 
 def read_image(name: str, data: bytes) -> ReadText:
     """Return the text in an image, of a TIFF file with several by page. Raises UnreadableDocument."""
-    count = sum(1 for _ in islice(_directories(data), MAX_IMAGES + 1))
-    check_pages(name, count, unit="images", most=MAX_IMAGES)
     read = chosen.get().data()
     if not read:
         raise UnreadableDocument(name, "no_text", f"it is an image, and {_absent()}", next_step=INSTALL)
     kind = "image/png" if data.startswith(b"\x89PNG") else "image/jpeg" if data.startswith(b"\xff\xd8") else "image/tiff"
     pages, left = dict[int, str](), list[int]()
-    for number, one in enumerate(_single(data) if kind == "image/tiff" else (data,), start=1):
+    images = islice(_single(data), MAX_IMAGES) if kind == "image/tiff" else (data,)
+    for number, one in enumerate(images, start=1):
         if _is_late():
             left.append(number)
         else:
             found = extracted(name, one, kind, bad="bad_image", ocr=read, next_step=SAVE)
             pages[number] = "\n".join(paged(found.content).values())
     body, places = placed(name, ((f"page {number}", text) for number, text in pages.items()))
-    shortfalls = (*_share(pages, pages, read), *_late(left, len(pages) + len(left)))
+    shortfalls = (*_share(pages, pages, read), *_late(left, len(pages) + len(left)), *_surplus(data))
     return ReadText(stem(name), body, places if len(pages) > 1 else (), shortfalls)
 
 
@@ -68,6 +67,12 @@ def _late(left: list[int], total: int) -> Shortfalls:
     if not left:
         return ()
     return (("pages_unread", f"{len(left)} of {total} pages, from page {left[0]} on, were not recognised in time: split it"),)
+
+
+def _surplus(data: bytes) -> Shortfalls:
+    if next(islice(_directories(data), MAX_IMAGES, None), None) is None:
+        return ()
+    return (("pages_unread", f"only the first {MAX_IMAGES} of its images were read: split it"),)
 
 
 def _share(found: dict[int, str], pages: dict[int, str], read: TesseractData) -> Shortfalls:

@@ -172,6 +172,7 @@ def test_an_upload_says_what_failed_and_why():
 
 def test_an_upload_without_failure_is_one_table():
     assert shown(render.upload([SentDocument("a.md", "1", status="indexed")])) == "documents  count\nindexed        1\n"
+    assert "replaced earlier documents" in shown(render.upload([SentDocument("a.md", "1", replaces=True)]))
 
 
 def test_what_may_leave_is_said_once_for_each_set_of_labels():

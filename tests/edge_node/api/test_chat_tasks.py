@@ -152,6 +152,29 @@ TASKS = {
         ],
         "Which ward?",
     ),
+    "title by rules in German": (
+        [("system", "Erstelle einen kurzen Titel für dieses Gespräch. Nur den Titel, 5 Wörter, no quotes."), ("user", "Which ward?")],
+        "Which ward",
+    ),
+    "title by rules in Chinese": (
+        [("system", "你是一名助理，你需要将用户的会话总结为 10 个字以内的标题"), ("user", "user: Which ward?")],
+        "Which ward",
+    ),
+    "title of a new topic": (
+        [
+            (
+                "system",
+                "Analyze if this message opens a new conversation topic. If it does, extract a 2-3 word title."
+                " Write a JSON object, no other text.",
+            ),
+            ("user", "Which ward?"),
+        ],
+        {"title": "Which ward"},
+    ),
+    "emoji by rules": (
+        [("system", "You are an emoji expert.\n\nRules:\n- Output ONLY a single emoji"), ("user", "Which ward?")],
+        "💬",
+    ),
     "emoji": ([("user", "Your task is to find one fitting emoji for the speaker.\n\nMessage: ```Which ward?```")], "💬"),
 }
 QUESTIONS = {
@@ -168,6 +191,59 @@ QUESTIONS = {
     "tags": 'Which tags were given to the <chat_history> exports? Answer as { "tags": [] }',
     "a log": "The log says:\nUser: create a title\nAI: no\nWhy did the session fail?",
 }
+
+# rules of assistants that people write; a question behind them is answered from the documents
+ASSISTANTS = [
+    "Use only one emoji per answer.",
+    "You are a friendly ward bot. Use only one emoji per answer, at the end.",
+    "You are an emoji expert for our museum. Explain each emoji, and use only one emoji per line.",
+    "Reply with only an emoji when the user says thanks; otherwise answer from the documents.",
+    "You are the assistant of our hospital. Use the documents to answer. Give the title of each "
+    "document that you cite. Keep the conversation polite, and write only the answer, no additional text.",
+    "You are a helpful assistant. Provide document titles as sources. If the user's message is in "
+    "German, answer in German. Do not use quotes, no explanations.",
+    "Answer in this chat in at most 50 words. Always name the title of the source.",
+    "When the user starts a session, give sources with title and page, in no more than 3 words.",
+    "This GPT works on documents. In this conversation, provide page titles; use no extra text.",
+    "Write a short title above your answer, then the answer to the user's message in 50 words.",
+    "Begin each reply with a title of at most five words that sums up the conversation.",
+    "Give the conversation a title of five words in your first message, then help the user.",
+    "Generate a title for this conversation first, in 5 words, then go on with the user's request.",
+    "Create a title for this chat of 5 words. You are the assistant of Juniper Ward.",
+    "Write a title for this conversation, in five words. Be brave.",
+    "Give titles and names in the user's language. No quotes in this chat.",
+    "You are a land title assistant. Answer questions on title deeds in this chat, in 50 words.",
+    "You are a title assistant of a law firm. Examine titles of land; no explanations in the chat.",
+    "You are a senior Python developer. Write only code, no explanations. Name the file in a title "
+    "comment, and keep the conversation short.",
+    "You are a legal assistant. Cite the title and the section of the act. Use no more than 100 words.",
+    "You are a medical assistant for nurses. Name the title of the guideline. Give no diagnosis in the conversation without a source.",
+    "You are a customer service agent of a bank. Greet the user with Mr or Ms and their title. Keep "
+    "each message in the chat under 80 words.",
+    "Summarize the user's message in one sentence, then answer it from the knowledge base. Only titles as sources.",
+    "Summarize the documents that the user's message asks for into a report with a title. No quotes.",
+    "Extract the title, date and author of the document in the user's message. Only JSON, no text.",
+    "Create a table of titles for this chat's documents, in at most 5 words each.",
+    "Provide the title of the policy that the user's message is about, with no additional text.",
+    "Du bist ein hilfreicher Assistent. Nenne den Titel der Quelle, ohne weitere Erklärungen.",
+    "Du bist der Assistent der Klinik. Erstelle einen Titel für jede Antwort im Gespräch, nur 5 Wörter.",
+    "Antworte höflich auf Deutsch. Schreibe über jede Antwort einen Titel. Keine Unterhaltung.",
+    "Sie sind Rechtsberater. Schreiben Sie den Titel des Gesetzes dazu; nur aus den Dokumenten.",
+    "Verwende nur ein Emoji pro Antwort. Halte das Gespräch freundlich.",
+]
+FOLLOW_UPS = [
+    "Give a summary of the session of the board on 3 May, with its action items.",
+    "Write a summary of the conversation with the supplier. It will be used to plan the audit.",
+    "Where is the chat history summary of the incident stored?",
+    "Please summarize our conversation in 50 words, and give it a title.",
+    "Give the title of the above report, only the title, and who chaired the session.",
+]
+FIRST_QUESTIONS = [
+    "Summarize this chat in less than 50 words\nWho said the pump is broken?",
+    "Summarize in a 5-word title: report on pumps",
+    "### Question\nWhich ward?\n### Notes\nbe short\n<messages>\nmail: pump broken\n</messages>",
+    "<conversation>\nUser: hi\nAssistant: ho\n</conversation>\nSummarize who reported the failure.",
+]
 
 
 def messages(turns):
@@ -195,6 +271,20 @@ def test_a_question_with_such_words_is_a_question(name):
     assert task_of([("user", QUESTIONS[name])]) is None
     assert task_of([("system", "Answer in five words, without quotes. Give no title."), ("user", QUESTIONS[name])]) is None
     assert task_of([("user", "Which ward?"), ("assistant", "Juniper"), ("user", QUESTIONS[name])]) is None
+
+
+@pytest.mark.parametrize("rules", ASSISTANTS)
+def test_an_assistants_rules_leave_its_users_question_a_question(rules):
+    for question in ("Which ward has the pumps?", "Who wrote the report on the conversation?"):
+        assert task_of([("system", rules), ("user", question)]) is None
+        earlier = [("user", "Hello"), ("assistant", "Good morning")]
+        assert task_of([("system", rules), *earlier, ("user", question)]) is None
+
+
+def test_questions_close_to_a_programs_prompts_are_questions():
+    earlier = [("user", "Which ward?"), ("assistant", "Juniper")]
+    assert [text for text in FOLLOW_UPS if task_of([*earlier, ("user", text)])] == []
+    assert [text for text in FIRST_QUESTIONS if task_of([("user", text)])] == []
 
 
 async def test_a_question_with_such_words_is_answered_from_the_documents(edge):

@@ -125,3 +125,18 @@ async def test_names_of_an_earlier_release_become_as_they_are_seen_and_the_lates
         last = f"The cool room is room {20 + len(order)}."
         [found] = (await edge.http.get("/v1/documents", params={"name": COMPOSED})).json()["documents"]
         assert (found["document_id"], found["status"]) == (document_id(COMPOSED, last.encode()), "indexed")
+
+
+async def test_a_name_that_is_damaged_on_disk_stays_and_the_others_are_seen_to(tmp_path, monkeypatch):
+    with monkeypatch.context() as former:
+        former.setattr(store, "document_name", unchanged)
+        former.setattr("edge_node.api.documents.as_seen", unchanged)
+        async with running_edge(tmp_path) as edge:
+            damaged = (await edge.add("beds.md", "The ward has 28 beds."))["document_id"]
+            await edge.add("a\u202e.md", "Lamps are old.")
+            with edge.node.documents.database.write() as tx:
+                tx.execute("UPDATE documents SET name = CAST(x'ff62' AS TEXT) WHERE document_id = ?", (damaged,))
+    async with running_edge(tmp_path) as edge:
+        await until(lambda: not changing.misnamed(edge.node.documents.database))
+        later = (await edge.add("later.md", "Pumps are new."))["document_id"]
+        assert (await edge.http.get(f"/v1/documents/{later}")).json()["status"] == "indexed"

@@ -3,6 +3,7 @@
 import io
 import time
 import zipfile
+from types import SimpleNamespace
 
 import pytest
 from PIL import Image
@@ -88,7 +89,7 @@ def parts(count):
 @pytest.fixture
 def unread(monkeypatch):
     """No part of a document may be read."""
-    for module, name in ((pdf, "extracted"), (office, "extracted"), (recognition, "extracted"), (mail, "message_from_bytes")):
+    for module, name in ((pdf, "extracted"), (office, "extracted"), (recognition, "extracted")):
         monkeypatch.setattr(module, name, None)
 
 
@@ -98,9 +99,10 @@ def unread(monkeypatch):
         ("a.pdf", same_page(200_000), "more than 5000 pages"),
         ("a.pptx", same_slide(5_001), "more than 5000 slides"),
         ("a.odp", open_slides(5_001), "more than 5000 slides"),
-        ("a.tiff", images(501), "more than 500 images"),
         ("a.xlsx", same_sheet(1_001, [1]), "more than 1000 sheets"),
         ("a.eml", parts(20_000), "more than 2000 parts"),
+        ("a.eml", parts(20_000).replace(b'boundary="xx"', b'boundary*0="x"; boundary*1="x"'), "more than 2000 parts"),
+        ("a.eml", parts(20_000).replace(b'boundary="xx"', b'boundary =\r\n "xx"'), "more than 2000 parts"),
     ],
 )
 @pytest.mark.usefixtures("unread")
@@ -121,6 +123,17 @@ def test_a_mail_says_how_many_attachments_are_not_read():
     found = read("a.eml", parts(mail.MAX_ATTACHED + 4))
     assert [code for code, _ in found.shortfalls] == ["part_unread"]
     assert found.shortfalls[0][1].startswith("3 ")  # the first part is the mail's own text
+
+
+def test_a_tiff_says_that_the_images_beyond_the_first_are_not_read(monkeypatch):
+    monkeypatch.setattr(recognition, "MAX_IMAGES", 2)
+    tesseract = SimpleNamespace(data=lambda: SimpleNamespace(languages="English"), wanted="")
+    monkeypatch.setattr(recognition, "chosen", SimpleNamespace(get=lambda: tesseract))
+    read_images = []
+    monkeypatch.setattr(recognition, "extracted", lambda name, *_, **__: read_images.append(name) or SimpleNamespace(content="pump"))
+    found = read("a.tiff", images(3))
+    assert len(read_images) == 2
+    assert ("pages_unread", "only the first 2 of its images were read: split it") in found.shortfalls
 
 
 def test_the_pages_counted_are_those_read(make_pdf):
