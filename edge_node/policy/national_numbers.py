@@ -11,18 +11,21 @@ from importlib import import_module
 from types import ModuleType
 from typing import cast
 
+from stdnum import isbn
 from stdnum.util import get_number_modules
 
 _GAP = r"(?: ?[-+./] ?|[ _])"
 _RUN = re.compile(rf"(?<![^\W_])[A-Za-z0-9]{{1,20}}(?:{_GAP}[A-Za-z0-9]{{1,20}})*(?![^\W_])", re.ASCII)
 _GROUP = re.compile(r"[A-Za-z0-9]+")
+_BETWEEN = re.compile(r"[^A-Za-z0-9]")
+_BLANKS = re.compile(r" ?([-+./]) ?")  # around a mark between groups
 MOST_GROUPS = 8  # that a number is written in; a French one has seven
 SIZES = range(6, 25)  # characters of a number, without what stands between its groups
 LEAST_DIGITS = 4  # of a number with letters: an Indian one has no more
 OLD = {"in_": "IN", "is_": "IS"}  # modules of countries whose code is a word of Python
 
 # Numbers of persons that tell themselves by their check digits or a date in them, with the shape of each. The countries that were part of
-# Yugoslavia share one.
+# Yugoslavia share one. So do Czechs and Slovaks: ``sk.rc`` is ``cz.rc``, named here for the numbers from before 1954, without check digit.
 PERSONS = {
     "AR": {"ar.cuit": r"\d{11}"},
     "AT": {"at.vnr": r"\d{10}", "at.tin": r"\d{9}"},
@@ -37,7 +40,7 @@ PERSONS = {
     "CN": {"cn.ric": r"\d{17}[\dX]"},
     "CU": {"cu.ni": r"\d{11}"},
     "CY": {"cy.vat": r"(?:CY)?\d{8}[A-Z]"},
-    "CZ": {"cz.rc": r"\d{9,10}"},
+    "CZ": {"cz.rc": r"\d{10}", "sk.rc": r"\d{9}"},
     "DE": {"de.idnr": r"\d{11}"},
     "DK": {"dk.cpr": r"\d{10}"},
     "DO": {"do.cedula": r"\d{11}"},
@@ -76,7 +79,7 @@ PERSONS = {
     "RU": {"ru.inn": r"\d{12}"},
     "SE": {"se.personnummer": r"\d{10}|\d{12}"},
     "SI": {"si.emso": r"\d{13}"},
-    "SK": {"cz.rc": r"\d{9,10}"},
+    "SK": {"cz.rc": r"\d{10}", "sk.rc": r"\d{9}"},
     "TH": {"th.pin": r"\d{13}"},
     "TR": {"tr.tckimlik": r"\d{11}"},
     "UA": {"ua.rntrc": r"\d{10}"},
@@ -84,6 +87,38 @@ PERSONS = {
     "VE": {"ve.rif": r"[VE]\d{9}"},
     "ZA": {"za.idnr": r"\d{13}"},
 }
+# Kinds of which many numbers, or words with a number behind them, would be right ones. Only their usual groups join these.
+UNCHECKED = frozenset(
+    (
+        *("us.ssn", "us.itin", "us.ptin", "us.atin", "us.ein", "us.tin"),
+        *("ar.dni", "cr.cpf", "de.stnr", "dz.nif", "eg.tn", "fi.veronumero", "fo.vn", "in_.pan", "kr.brn", "li.peid", "pk.cnic", "sk.rc"),
+    )
+)
+MOST_UNUSUAL_GROUPS = 4  # of a number that is not written in the groups of its kind
+LONG_GROUP = 6  # characters, as of a date of birth; by chance blanks hardly ever join one to another number
+
+# What has digits and marks but is no number of a person: dates, times, addresses of computers, versions, amounts, measures.
+_DAY, _MONTH, _YEAR = r"(?:0?[1-9]|[12]\d|3[01])", r"(?:0?[1-9]|1[0-2])", r"(?:19|20)\d\d"
+_DATE = (
+    rf"(?:{_YEAR}(?P<iso>[-./]){_MONTH}(?P=iso){_DAY}"
+    rf"|{_DAY}(?P<dmy>[-./]) ?{_MONTH}(?P=dmy) ?(?:{_YEAR}|\d\d)"
+    rf"|{_MONTH}/{_DAY}/(?:{_YEAR}|\d\d)"
+    rf"|{_YEAR}(?:0[1-9]|1[0-2])(?:0[1-9]|[12]\d|3[01])(?=[ T_]))"
+)
+_TIME = r"(?:[01]?\d|2[0-3])[.:][0-5]\d(?:[.:][0-5]\d)?"
+_BYTE = r"(?:25[0-5]|2[0-4]\d|1?\d?\d)"
+_ADDRESS = rf"{_BYTE}(?:\.{_BYTE}){{3}}"
+_VERSION = r"\d{1,2}(?:\.\d{1,2}){2,3}"
+_AMOUNT = r"(?:\d{1,3}(?:\.\d{3}){1,2}|\d(?:\.\d{3}){3}|\d+\.\d\d?)"  # a German tax number has a digit more
+_MEASURE = r"\d{1,3}\.\d{1,8}"
+_PLAIN = (
+    re.compile(rf"(?<![\w.,/:+]){_DATE}(?![^\W_T]|[.,/:-]\d)", re.ASCII),
+    re.compile(rf"(?<![\w.,/:+]){_TIME}(?!\w|[.,/:+]\d)", re.ASCII),
+    re.compile(rf"(?<![\w.,/:+-])(?:{_ADDRESS}|{_VERSION}|{_AMOUNT}|{_MEASURE})(?!\w|[.,/:+-]\w)", re.ASCII),
+    re.compile(rf"(?<![^\W_]){_YEAR}(?:\D{{1,3}}{_YEAR})+(?![^\W_])", re.ASCII),  # several years
+)
+_BOOK = re.compile(r"(?<![\w-])(?:97[89](?:[- ]?\d){9}[- ]?\d|\d-\d{1,7}-\d{1,7}-[\dXx])(?![\w-])", re.ASCII)
+_BIRTHDAY_FIRST = re.compile(r"\d\d\.\d\d\.\d\d[-+]\d{3,5}", re.ASCII)  # the date is a part of the number
 # Numbers without a check digit: their groups tell them.
 _AS_WRITTEN = re.compile(r"\d{5}-\d{7}-\d")  # Pakistan's
 # python-stdnum has no module for these; the first is Britain's National Insurance number, the second Singapore's identity card.
@@ -96,6 +131,8 @@ PUBLIC = frozenset(
         *("be.iban", "es.iban", "no.iban", "me.iban"),  # of the kind "iban"
     )
 )
+# Of firms and associations, beside better ones of their countries; any six digits are right ones.
+TOO_SHORT = frozenset(("fi.associationid", "is_.vsk"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,10 +141,36 @@ class NumberKind:
 
     shape: re.Pattern[str]
     is_right: Callable[[str], bool]
+    usual: Callable[[str], str] = str  # a code as it is usually written, in groups
+    is_checked: bool = True  # few other numbers are right ones
+    is_of_persons: bool = True
 
     def fits(self, code: str) -> bool:
         """Whether a code is such a number."""
         return self.shape.fullmatch(code) is not None and self.is_right(code)
+
+    def is_written(self, code: str, written: str, *, is_plain: bool) -> bool:
+        """Whether a code of this kind would be written like this; plain: a part of it looks like a date, an amount or the like.
+
+        >>> kind = NumberKind(re.compile(r"[0-9]{9}"), str.isdigit, lambda code: f"{code[:3]}-{code[3:5]}-{code[5:]}", is_checked=False)
+        >>> [kind.is_written("123456789", written, is_plain=False) for written in ("123456789", "123.45.6789", "123 45 6789")]
+        [True, True, False]
+        """
+        usual = self.usual(code)
+        if written == code:
+            return not is_plain
+        if written == usual:
+            return True
+        if is_plain:
+            return False
+        groups, gaps = _GROUP.findall(written), set(_BETWEEN.findall(written))
+        if groups == _GROUP.findall(usual):
+            return self.is_checked or " " not in gaps or max(map(len, groups)) >= LONG_GROUP
+        if not self.is_checked or len(groups) > MOST_UNUSUAL_GROUPS:
+            return False
+        if not self.is_of_persons and code[0].isdigit():  # without its country in front
+            return False
+        return len(gaps) == 1 or _BIRTHDAY_FIRST.fullmatch(written) is not None
 
 
 def national_numbers(text: str, countries: Iterable[str] = ()) -> Iterator[tuple[int, int]]:
@@ -119,16 +182,27 @@ def national_numbers(text: str, countries: Iterable[str] = ()) -> Iterator[tuple
     if not any(map(str.isdigit, text)):
         return
     kinds = kinds_by_size(tuple(sorted(set(countries))))
+    plain = _plain_places(text)
     for run in _RUN.finditer(text):
         groups = [(run.start() + group.start(), run.start() + group.end()) for group in _GROUP.finditer(run.group())]
         done = 0
         for first, (start, _) in enumerate(groups):
-            if start >= done and (end := _longest(text, groups[first : first + MOST_GROUPS], kinds)):
+            if start >= done and (end := _longest(text, groups[first : first + MOST_GROUPS], kinds, plain)):
                 done = end
                 yield start, end
 
 
-def _longest(text: str, groups: list[tuple[int, int]], kinds: dict[int, list[NumberKind]]) -> int:
+def _plain_places(text: str) -> bytearray:
+    """For each character 1 where a date, a time, an amount, a list of years or the number of a book stands."""
+    matches = [match for pattern in _PLAIN for match in pattern.finditer(text)]
+    matches += [match for match in _BOOK.finditer(text) if isbn.is_valid(match.group())]
+    places = bytearray(len(text))
+    for match in matches:
+        places[match.start() : match.end()] = b"\1" * len(match.group())
+    return places
+
+
+def _longest(text: str, groups: list[tuple[int, int]], kinds: dict[int, list[NumberKind]], plain: bytearray) -> int:
     """Where the longest number ends that begins with the first group; 0: none does."""
     found, code = 0, ""
     begin = groups[0][0]
@@ -138,7 +212,10 @@ def _longest(text: str, groups: list[tuple[int, int]], kinds: dict[int, list[Num
             break
         if sum(map(str.isdigit, code)) < LEAST_DIGITS:
             continue
-        if any(kind.fits(code) for kind in kinds.get(len(code), ())) or _AS_WRITTEN.fullmatch(text, begin, end):
+        written = _BLANKS.sub(r"\1", text[begin:end]).upper()
+        is_plain = 1 in plain[begin:end]
+        fitting = (kind for kind in kinds.get(len(code), ()) if kind.fits(code))
+        if any(kind.is_written(code, written, is_plain=is_plain) for kind in fitting) or _AS_WRITTEN.fullmatch(text, begin, end):
             found = end
     return found
 
@@ -156,9 +233,10 @@ def kinds_by_size(countries: tuple[str, ...]) -> dict[int, list[NumberKind]]:
 def _of_persons(countries: Iterable[str]) -> Iterator[NumberKind]:
     shapes = {entry for country in countries for entry in PERSONS.get(country, {}).items()}
     for name, shape in sorted(shapes):
-        yield NumberKind(re.compile(shape), _check_of(name))
+        yield NumberKind(re.compile(shape), _check_of(name), _usual_of(name), is_checked=name not in UNCHECKED)
     for country in sorted(countries):
-        yield from (NumberKind(re.compile(shape), lambda _: True) for shape in OWN_SHAPES.get(country, ()))
+        usual = _in_pairs if country == "GB" else str
+        yield from (NumberKind(re.compile(shape), lambda _: True, usual) for shape in OWN_SHAPES.get(country, ()))
 
 
 def _of_countries(countries: Iterable[str]) -> Iterator[NumberKind]:
@@ -167,8 +245,17 @@ def _of_countries(countries: Iterable[str]) -> Iterator[NumberKind]:
     for module in _modules():
         name = module.__name__.removeprefix("stdnum.")
         country = country_of(name)
-        if country in countries and name not in PUBLIC and name not in PERSONS.get(country, {}):
-            yield NumberKind(anything, _check_of(name))
+        if country in countries and name not in PUBLIC | TOO_SHORT and name not in PERSONS.get(country, {}):
+            yield NumberKind(anything, _check_of(name), _usual_of(name), is_checked=name not in UNCHECKED, is_of_persons=False)
+
+
+def _in_pairs(code: str) -> str:
+    """As Britain's insurance numbers are written.
+
+    >>> _in_pairs("AB123456C")
+    'AB 12 34 56 C'
+    """
+    return " ".join(code[start : start + 2] for start in range(0, len(code), 2))
 
 
 def country_of(name: str) -> str:
@@ -205,3 +292,16 @@ def _check_of(name: str) -> Callable[[str], bool]:
     if name == "fi.hetu":  # its sign of the century may be a mark that stood between the groups
         return lambda code: is_right(code) or is_right(f"{code[:6]}-{code[6:]}")
     return is_right
+
+
+def _usual_of(name: str) -> Callable[[str], str]:
+    """How python-stdnum writes the codes of a module: in groups, or as they are."""
+    module: ModuleType = import_module(f"stdnum.{name}")
+
+    def usual(code: str) -> str:
+        try:
+            return str(module.format(code))
+        except (LookupError, ValueError, TypeError):  # of some kinds it cannot write all
+            return code
+
+    return usual if hasattr(module, "format") else str
