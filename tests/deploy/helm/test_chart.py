@@ -185,6 +185,7 @@ def test_no_pod_of_ours_reaches_any_address_but_those_that_are_named(name, part)
         ("http://10.1.2.3:8000/v1", 8000, {"ipBlock": {"cidr": "10.1.2.3/32"}}),
         ("http://[fd00::7]:8000/v1", 8000, {"ipBlock": {"cidr": "fd00::7/128"}}),
         ("http://model/v1", 80, {"podSelector": {}}),
+        ("http://llm.models:8000/v1", 8000, {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "models"}}}),
         ("https://llm.models.svc/v1", 443, {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "models"}}}),
         ("http://llm.models.svc.cluster.local:8/v1", 8, {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "models"}}}),
     ],
