@@ -72,7 +72,7 @@ bench: install ## the paper's tables (needs the evaluation data; somewhat less t
 	$(BIN)/python -m benchmarks report benchmarks/results/$(BENCH).json
 
 up: install ## start the cloud and four sample sites in the background
-	$(BIN)/dgrag up --edges 4 $(SITES:%=--data deploy/samples/%) --model $(MODEL) --detach
+	$(BIN)/dgrag up --edges 4 $(SITES:%=--data deploy/samples/%) --model $(MODEL) --share full --detach
 
 down: ## stop what `make up` started
 	$(BIN)/dgrag down

@@ -96,7 +96,7 @@ class Fleet:
         await self.down()
         model = await self.model()
         self._running = self.state(name)
-        words = ("up", "--names", ",".join(edges), "--edges", str(len(edges)), "--model", model, "--detach", "--json")
+        words = ("up", "--names", ",".join(edges), "--edges", str(len(edges)), "--model", model, "--share", "full", "--detach", "--json")
         ports = ("--cloud-port", str(self._port + 1), "--edge-port", str(self._port + 2))
         links = ("--runtime", "netns", "--link", self._link.words()) if self._link else ()
         said = orjson.loads(await self._dgrag(*words, *ports, *links, "--state", str(self._running), environment=environment))

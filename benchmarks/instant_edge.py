@@ -30,7 +30,7 @@ def indexed_of(node: EdgeNode) -> Index:
 @asynccontextmanager
 async def instant_edge(folder: Path, models: Models, **settings: Any) -> AsyncIterator[EdgeNode]:
     """A running edge in ``folder``, ready when it is yielded. ``settings``: of EdgeSettings, on top of the defaults."""
-    chosen: dict[str, Any] = {"chunk_tokens": CHUNK_TOKENS, "chunk_overlap": CHUNK_OVERLAP, "state_dir": folder} | settings
+    chosen: dict[str, Any] = {"chunk_tokens": CHUNK_TOKENS, "chunk_overlap": CHUNK_OVERLAP, "state_dir": folder, "share": "full"} | settings
     node = build_node(
         EdgeSettings(**chosen), Adapters(InstantGenerator(models), InstantEmbedder(models), build_tokenizer(ModelSettings()), None)
     )

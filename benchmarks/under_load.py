@@ -50,7 +50,7 @@ def sample_documents() -> list[tuple[str, str]]:
 
 def edge_process(folder: Path, **more: str) -> AbstractContextManager[tuple[httpx2.Client, subprocess.Popen[bytes]]]:
     """A ready edge with its client; ``more``: variables of its environment. Raises AssertionError when it does not become ready."""
-    return service_process("edge_node", "DGRAG_EDGE", folder, **{"OPENBLAS_NUM_THREADS": "1", **more})
+    return service_process("edge_node", "DGRAG_EDGE", folder, **{"OPENBLAS_NUM_THREADS": "1", "DGRAG_EDGE_SHARE": "full", **more})
 
 
 @contextmanager

@@ -14,6 +14,7 @@ from cloud_server.answering.fan_out import FanOut
 from cloud_server.answering.gathering import EvidenceCollector
 from cloud_server.answering.mailbox import GRACE_S, LocalMailbox, Mailbox
 from cloud_server.answering.overview import GlobalCoordinator
+from cloud_server.answering.patience import Patience
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.database.erasing import Eraser
 from cloud_server.database.opening import open_database, replica_name
@@ -21,6 +22,7 @@ from cloud_server.database.port import Database, SharedDatabase
 from cloud_server.registry.credentials import Credentials, open_credentials
 from cloud_server.registry.edges import EdgeRegistry
 from cloud_server.registry.sealing import Sealer
+from cloud_server.routing.delta_embedding import part_turns
 from cloud_server.routing.memories import MemoryStore
 from cloud_server.routing.memory_index import MemoryIndex
 from cloud_server.routing.renewal import Renewal
@@ -77,6 +79,7 @@ class Cloud:
         try:
             purged = await self.summary_index.expel(edge, by=by)
             await self.bank.renew()
+            self.bank.forget_unfinished(edge)
         finally:
             self.eraser.note()
             await self.mailbox.forget(edge)
@@ -147,8 +150,10 @@ def _over(database: Database, settings: CloudSettings, models: Models, clock: Cl
     registry = EdgeRegistry(database, clock)
     store, summary_index, memories, bank = _routing(settings, models, database, registry, eraser, clock)
     credentials = open_credentials(settings.state_dir, database, registry, clock, skew_s=settings.clock_skew_s)
-    mailbox, notices = open_mailbox(database, settings.replica, credentials.identity, clock, random_id)
-    fan_out = FanOut(mailbox, clock, new_id)
+    mailbox, notices = open_mailbox(
+        database, settings.replica, credentials.identity, clock, random_id, notices_url=settings.listening_url()
+    )
+    fan_out = FanOut(mailbox, clock, new_id, Patience(least_s=settings.patience_s))
     availability = _availability(database, clock, settings)
     renewal = Renewal((summary_index, bank, availability), notices)
     collector = EvidenceCollector(summary_index, fan_out, availability, models.embedder, models.tokenizer, settings, clock, bank)
@@ -182,9 +187,18 @@ def _learning(generator: Generator) -> tuple[Callable[[], Coroutine[Any, Any, No
 
 
 def open_mailbox(
-    database: Database, replica: str, identity: Identity, clock: Clock, new_id: Callable[[], str]
+    database: Database,
+    replica: str,
+    identity: Identity,
+    clock: Clock,
+    new_id: Callable[[], str],
+    *,
+    notices_url: str = "",
 ) -> tuple[Mailbox, Notices | None]:
-    """In memory for a cloud that is one process; where clouds share the store, in it, with the line on which they tell each other.
+    """In memory for a cloud that is one process; where clouds share the store, in it.
+
+    Notices arrive from ``notices_url``, without one from the store itself. A pooler passes none on:
+    then there are none, and the mailbox looks into its tables more often.
 
     Raises SettingsError for a store that has no room for this cloud.
     """
@@ -192,12 +206,12 @@ def open_mailbox(
         return LocalMailbox(clock), None
     from cloud_server.answering.shared_mailbox import ALIVE_S, SharedMailbox  # an extra
     from cloud_server.database.letters import LetterTables, check_room
-    from cloud_server.database.notices import Notices
+    from cloud_server.database.notices import open_notices
 
     check_room(database)
     process = f"{replica}.{new_id()[:8]}"  # started anew, it is another one: what it had asked is lost
-    notices = Notices(database.url, process)
-    tables = LetterTables(database.url, process, grace_s=GRACE_S, alive_s=ALIVE_S)
+    notices = open_notices(database, notices_url, process)
+    tables = LetterTables(database.url, process, pooled=database.is_pooled, grace_s=GRACE_S, alive_s=ALIVE_S)
     return SharedMailbox(tables, notices, Sealer(identity), clock, new_id), notices
 
 
@@ -212,9 +226,10 @@ def _routing(
     embedder, known = models.embedder, cosines_of(models.embedder.fingerprint)
     index, direct, hints = (open_index(settings.index, embedder.dimensions) for _ in range(3))
     store = SummaryStore(database, clock, max_per_edge=settings.max_summaries_per_edge, on_removed=eraser.note)
-    summary_index = SummaryIndex(registry, store, index, embedder, english_only=bool(known and known.english_only))
+    turns, english_only = part_turns(), bool(known and known.english_only)
+    summary_index = SummaryIndex(registry, store, index, embedder, english_only=english_only, turns=turns)
     memories = MemoryStore(database, clock, max_per_edge=settings.max_memories_per_edge, on_removed=eraser.note)
-    bank = MemoryIndex(registry, memories, direct, hints, embedder, is_on=settings.memory_bank)
+    bank = MemoryIndex(registry, memories, direct, hints, embedder, is_on=settings.memory_bank, turns=turns)
     return store, summary_index, memories, bank
 
 

@@ -25,11 +25,19 @@ class StoreSettings(Section):
 
     database_url: SecretStr = SecretStr("")  # postgresql://user:password@host/database, of several clouds; empty: a file in state_dir
     database_url_file: Path | None = None  # the same in a file, for who keeps passwords out of the environment
+    notices_url: SecretStr = SecretStr(
+        ""
+    )  # a way to PostgreSQL itself for notices (LISTEN), where database_url leads to a pooler such as PgBouncer
+    notices_url_file: Path | None = None  # the same in a file
     replica: ReplicaName = ""  # this cloud's name among several; empty: its host's, with random digits
 
     def store_url(self) -> str:
         """Of the PostgreSQL; "" for the file. Raises SettingsError for a file that cannot be read."""
         return secret_of(self.database_url, self.database_url_file, "DGRAG_CLOUD_DATABASE_URL_FILE")
+
+    def listening_url(self) -> str:
+        """Where notices arrive; "": where the store is. Raises SettingsError as ``store_url``."""
+        return secret_of(self.notices_url, self.notices_url_file, "DGRAG_CLOUD_NOTICES_URL_FILE")
 
 
 class ServiceSettings(TelemetrySettings, FrontSettings):
@@ -48,7 +56,7 @@ class ServiceSettings(TelemetrySettings, FrontSettings):
     connections_per_address: Annotated[int, Field(ge=0)] = 256  # an edge has about four
     questions_at_once: Count = 16
     searches_at_once: Count = 64  # for passages alone: no model is kept busy, and most of a search waits for edges
-    questions_waiting: Annotated[int, Field(ge=0)] = 64  # of each kind; beyond, 503 with Retry-After
+    questions_waiting: Annotated[int, Field(ge=0)] = 64  # of each kind of work, half of them of one asker beside others; then 503
 
 
 class TrustSettings(Section):
@@ -80,7 +88,8 @@ class RetrievalSettings(TrustSettings, MemorySettings):
     evidence_threshold: Cosine = EVIDENCE_THRESHOLD
     evidence_budget_tokens: Annotated[int, Field(ge=50, le=100_000)] = EVIDENCE_BUDGET_TOKENS  # suits the 1.5B model; a large one: 4000
     deadline_s: Seconds = 20.0  # of one fan-out
-    straggler_s: Seconds = 5.0  # after which half of the asked edges may be enough: the others had ten times as long as these
+    patience_s: Seconds = 3.0  # that every edge has, however fast the others are; who is later often is left alone for `breaker_s`
+    straggler_s: Seconds = 5.0  # that an edge has at least, of whose pace nothing is known; then half of the edges may be enough
 
 
 class AnswerSettings(Section):
@@ -99,6 +108,7 @@ class GlobalSettings(Section):
     global_questions_at_once: Annotated[int, Field(ge=1)] = 4  # besides the others; `questions_waiting` wait here too
     global_edges: Annotated[int, Field(ge=1, le=1000)] = 100  # that are asked
     global_deadline_s: Seconds = 200.0  # of the fan-out
+    global_straggler_s: Seconds = 60.0  # that an edge has at least: its points take as long as it has reports, and its model is its own
     global_answer_deadline_s: Seconds = 280.0  # of the whole question
     global_reply_bytes: Annotated[int, Field(ge=1000, le=250_000)] = POINTS_MAX_BYTES  # of one edge's points
     global_method: Literal["sentences", "paper"] = "sentences"  # "paper": all points are joined in one call

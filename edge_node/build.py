@@ -198,8 +198,8 @@ def _client(
 
 def _policy(settings: EdgeSettings, database: Database, clock: Clock) -> tuple[PolicyFile, PolicyEditor]:
     named = settings.policy_file is not None
-    file = PolicyFile(settings.policy_file or settings.state_dir / NAME, database, clock)
-    file.open(named=named)
+    file = PolicyFile(settings.policy_file or settings.state_dir / NAME, clock)
+    file.open(database, settings.share, named=named)
     return file, PolicyEditor(file, settings.state_dir / FOLDER, clock, named=named)
 
 

@@ -6,12 +6,15 @@ import asyncio
 import contextlib
 import logging
 import secrets
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Coroutine, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import partial
 from typing import Any, Literal, TypeVar
 
-from edge_node.answering.answerer import Answerer, Ask
+import numpy as np
+
+from edge_node.answering.answerer import Answerer, Ask, SearchResult
+from edge_node.answering.chat_titles import written_title
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
 from edge_node.answering.follow_up import standalone, stands_alone
@@ -21,7 +24,7 @@ from edge_node.change import EmbedderChange
 from edge_node.cloud.link import CloudConnection
 from edge_node.cloud.sync import LinkState
 from edge_node.database.backup import Backups
-from edge_node.documents.changing import bring, relabel, rename
+from edge_node.documents.changing import bring, misnamed, relabel, rename
 from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Estimate, Estimator
 from edge_node.documents.filters import NOTHING_MATCHES
@@ -39,12 +42,14 @@ from edge_node.egress.sharing import Sharing
 from edge_node.folders.inside import Inside
 from edge_node.folders.keeper import FolderKeeper
 from edge_node.graph.store import GraphStore
-from edge_node.records import DocumentText, Offered, silent
+from edge_node.records import DocumentText, Offered, Retrieval, silent
 from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
-from shared.errors import Conflict, DgragError, InputError, ModelTimeout, NotFound, StoreDamaged, TooLarge
-from shared.limits import Admission, Breaker, Deadline
+from shared.admission import SEARCH_GUESS_S, Admission
+from shared.errors import Conflict, DgragError, ModelTimeout, NotFound, StoreDamaged, TooLarge
+from shared.limits import Breaker, Deadline
+from shared.parts import parts_of
 from shared.ports import FloatArray
 from shared.records import Answer, DocumentId, Route
 from shared.reduce import OnText, ignore_text
@@ -52,6 +57,7 @@ from shared.telemetry.correlation import Recorder
 from shared.telemetry.logs import redacted
 from shared.telemetry.metrics import Meter
 from shared.telemetry.trace import Trace
+from shared.text.document_names import document_name
 
 T = TypeVar("T")
 log = logging.getLogger("dgrag.edge")
@@ -75,10 +81,36 @@ def why(error: BaseException) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Admissions:
-    """Who may ask the model now, and who waits. Questions about everything take minutes: they never hold the turns of the others."""
+    """Who may have work done now, and who waits, for each kind of work: the long ones never hold the turns of the short ones."""
 
-    questions: Admission
-    overviews: Admission
+    questions: Admission  # the model answers them
+    overviews: Admission  # questions about everything, which take minutes
+    searches: Admission  # of this site's passages
+    searches_elsewhere: Admission  # of all sites' passages; most of such a search waits for other sites
+    embeddings: Admission  # texts of programs, some at a time
+
+    @classmethod
+    def by(cls, settings: EdgeSettings) -> Admissions:
+        """As many as the settings say."""
+
+        def of(at_once: int) -> Admission:
+            return Admission(at_once=at_once, waiting=settings.questions_waiting)
+
+        def of_searches(at_once: int) -> Admission:
+            return Admission(at_once=at_once, waiting=settings.searches_waiting, first_guess_s=SEARCH_GUESS_S)
+
+        return cls(
+            questions=of(settings.questions_at_once),
+            overviews=of(settings.global_questions_at_once),
+            searches=of_searches(settings.searches_at_once),
+            searches_elsewhere=of_searches(settings.searches_elsewhere_at_once),
+            embeddings=of(1),
+        )
+
+    def by_kind(self) -> dict[str, Admission]:
+        """All of them, as metrics name them."""
+        searches = {"search": self.searches, "search_elsewhere": self.searches_elsewhere}
+        return {"question": self.questions, "global": self.overviews, "embedding": self.embeddings, **searches}
 
     def of(self, ask: Ask | GlobalAsk) -> Admission:
         """The turns for such a question."""
@@ -120,7 +152,7 @@ class EdgeNode:
     _asked: str = ""  # what of the sharing policy the last settle was asked for
     _told: str = ""  # what of it the summaries obeyed at the last look; empty: not all of it
     _estimator: Estimator = field(init=False)
-    _embedding: asyncio.Lock = field(default_factory=asyncio.Lock)  # two large batches at once would hold up the questions
+    _titling: asyncio.Lock = field(default_factory=asyncio.Lock)
     _moving: bool = False  # the index that answers may not write: another embedding model takes over
     _next: Searching | None = None  # with that model
 
@@ -128,10 +160,7 @@ class EdgeNode:
         self.meter = Meter(self.settings.id)
         chosen = self.settings
         self._estimator = Estimator(self.cutter, self._check, self._known, share=chosen.model_share, each=chosen.calls_a_passage)
-        self.admissions = Admissions(
-            Admission(at_once=chosen.questions_at_once, waiting=chosen.questions_waiting),
-            Admission(at_once=chosen.global_questions_at_once, waiting=chosen.questions_waiting),
-        )
+        self.admissions = Admissions.by(chosen)
 
     async def run(self) -> None:
         """Open the caches, then index documents and hold the line to the cloud until cancelled."""
@@ -190,8 +219,21 @@ class EdgeNode:
             await asyncio.sleep(wait_s)
         self._opened, self.failed = True, ""
 
+    async def _name_as_seen(self) -> None:
+        """Give documents of earlier releases their names as they are made now, and index them anew under them."""
+        for identity, name in await asyncio.to_thread(misnamed, self.documents.database):
+            change = self.rename(identity, name) if name else self.remove(identity)
+            try:
+                await change
+            except DgragError as error:
+                log.warning("document %s keeps a name that looks like another's until the next start: %s", identity, redacted(error))
+            else:
+                log.info("document %s %s", identity, "has its name as it is seen" if name else "gave way to a later one of its name")
+
     async def _index(self) -> None:
         """Index until cancelled. Where another embedding model is to take over, prepare that meanwhile, and go on with it."""
+        if error := await failure_of(self._name_as_seen()):
+            log.error("names of an earlier release stay as they are until the next start: %s", redacted(error))
         if (renewal := self.renewal) is not None:
             if (change := renewal.change) is not None:
                 await self._prepare(change)
@@ -319,7 +361,7 @@ class EdgeNode:
         """
         if not ask.earlier or stands_alone(ask.question):
             return ask
-        async with self.admissions.of(ask).turn():
+        async with self.admissions.of(ask).turn(ask.asker):
             told = await standalone(self.models.generator, ask.question, ask.earlier, trace, deadline_s=deadline.left_s())
         on_asked(told.question)
         return replace(ask, question=told.question, escalation=ask.escalation if told.is_typed else ask.escalation or "ask")
@@ -348,24 +390,56 @@ class EdgeNode:
             return Answer(secrets.token_hex(8), NOTHING_MATCHES, (), route, reason=NOTHING_MATCHES, answered=False, trace=trace.steps())
         turns = self.admissions.of(ask)
         if isinstance(ask, GlobalAsk):
-            async with turns.turn():
+            async with turns.turn(ask.asker):
                 return await self.overview.answer(ask, trace, deadline, on_text)
         look = await self.answerer.remembered(ask, trace)
-        async with turns.turn() if look.answer is None else contextlib.nullcontext():
+        async with turns.turn(ask.asker) if look.answer is None else contextlib.nullcontext():
             return await self.answerer.answer(ask, trace, look)
 
     def check_turn(self, ask: Ask | GlobalAsk) -> None:
         """For an answer whose head goes out before its turn comes: raises Overloaded, which is counted, when ``ask`` would."""
         with self.meter.counting_failures():
-            self.admissions.of(ask).check()
+            self.admissions.of(ask).check(ask.asker)
 
-    async def embed(self, texts: Sequence[str]) -> FloatArray:
-        """Unit vectors (n, d) of texts, by the model that this edge searches with. Raises ModelTimeout, ModelReplyError."""
+    async def title(self, topic: str) -> str:
+        """A title for a conversation that began so, by the model; "" where it fails, or writes one already: nobody waits for that."""
+        if self._titling.locked():
+            return ""
+        async with self._titling:
+            return await written_title(self.models.generator, topic)
+
+    async def search(self, ask: Ask, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
+        """Passages of this site, as ``Answerer.find_here``, in turn. Raises Overloaded, ModelTimeout (the wait counts)."""
+        async with self._in_time(), self.admissions.searches.turn(ask.asker):
+            return await self.answerer.find_here(ask, budget_tokens=budget_tokens, top_k=top_k)
+
+    async def search_everywhere(self, ask: Ask, *, budget_tokens: int | None = None, top_k: int | None = None) -> SearchResult:
+        """Passages of all sites, as ``Answerer.find``, in turn. Raises as ``search``, and as ``Answerer.find``."""
+        async with self._in_time(), self.admissions.searches_elsewhere.turn(ask.asker):
+            return await self.answerer.find(ask, Trace(), budget_tokens=budget_tokens, top_k=top_k)
+
+    async def embed(self, texts: Sequence[str], *, asker: str) -> FloatArray:
+        """Unit vectors (n, d) of texts, by the model that this edge searches with.
+
+        Some texts at a time, in turn with those of other askers. Raises Overloaded, ModelTimeout, ModelReplyError.
+        """
+        turns, rows, turn = self.admissions.embeddings, list[FloatArray](), self.admissions.embeddings.turn
+        async with self._in_time():
+            for part in parts_of(texts):
+                async with turn(asker, cost=part.cost):
+                    rows.append(await self.models.embedder.embed(part.texts))
+                turn = turns.next_turn
+        return np.concatenate(rows)
+
+    @contextlib.asynccontextmanager
+    async def _in_time(self) -> AsyncIterator[None]:
+        """Raises ModelTimeout for what takes longer than an answer may."""
+        limit_s = self.settings.answer_deadline_s
         try:
-            async with asyncio.timeout(self.settings.answer_deadline_s), self._embedding:
-                return await self.models.embedder.embed(texts)
+            async with asyncio.timeout(limit_s):
+                yield
         except TimeoutError as error:
-            raise ModelTimeout(deadline_s=self.settings.answer_deadline_s) from error
+            raise ModelTimeout(deadline_s=limit_s) from error
 
     async def estimate(self, offered: Sequence[Offered]) -> Estimate:
         """What indexing these documents would cost. Nothing is stored or spent."""
@@ -467,8 +541,7 @@ class EdgeNode:
     def _check(self, offered: Offered) -> None:
         if len(offered.raw) > self.settings.max_document_bytes:
             raise TooLarge(f"document {offered.name[:80]!r}", limit=self.settings.max_document_bytes)
-        if not offered.name.strip() or "\0" in offered.name:
-            raise InputError("a document needs a name", next_step="give a file name")
+        document_name(offered.name)
 
     async def _known(self, identities: Sequence[DocumentId]) -> Collection[DocumentId]:
         return await self.background.run(self.documents.known, identities)

@@ -35,6 +35,7 @@ class Reader:
 
     node: EdgeNode
     labels: frozenset[str] | None
+    asker: str = ""  # with whom turns are shared, as ``Caller.asker``
 
     @property
     def edge(self) -> str:
@@ -51,27 +52,31 @@ class Reader:
 
     def check_turn(self, ask: Ask | GlobalAsk) -> None:
         """As ``EdgeNode.check_turn``."""
-        self.node.check_turn(ask)
+        self.node.check_turn(replace(ask, asker=self.asker))
 
     async def ask(self, ask: Ask | GlobalAsk, trace: Trace, on_text: OnText = ignore_text, on_asked: OnText = ignore_text) -> Answer:
         """As ``EdgeNode.ask``, from what the caller may read."""
-        return await self.node.ask(replace(ask, labels=self.labels), trace, on_text, on_asked)
+        return await self.node.ask(replace(ask, labels=self.labels, asker=self.asker), trace, on_text, on_asked)
+
+    async def title(self, topic: str) -> str:
+        """As ``EdgeNode.title``: nothing is read for it."""
+        return await self.node.title(topic)
 
     async def retrieve(
         self, question: str, filters: Filters | None = None, *, budget_tokens: int | None = None, top_k: int | None = None
     ) -> Retrieval:
-        """Passages of the site itself. Raises Conflict as ``EdgeNode.read_by`` and ``Sharing.read_filtered``."""
-        asked, sizes = Ask(question, "local", labels=self.labels, filters=filters), {"budget_tokens": budget_tokens, "top_k": top_k}
-        return await self._read(lambda _: self.node.answerer.find_here(asked, **sizes))
+        """Passages of the site itself. Raises Conflict as ``EdgeNode.read_by``, and as ``EdgeNode.search``."""
+        asked = Ask(question, "local", labels=self.labels, filters=filters, asker=self.asker)
+        return await self._read(lambda _: self.node.search(asked, budget_tokens=budget_tokens, top_k=top_k))
 
     async def matches_nothing(self, filters: Filters | None) -> bool:
         """Whether there are filters, and questions find no document that matches them and that the caller may read."""
         return filters is not None and await asyncio.to_thread(self.node.sharing.matches_nothing, self.labels, filters)
 
     async def find(self, ask: Ask, *, budget_tokens: int | None = None, top_k: int | None = None) -> SearchResult:
-        """Passages of all sites. Raises Conflict as ``EdgeNode.read_by``, and as ``Answerer.find``."""
-        asked, sizes = replace(ask, labels=self.labels), {"budget_tokens": budget_tokens, "top_k": top_k}
-        return await self._read(lambda _: self.node.answerer.find(asked, Trace(), **sizes))
+        """Passages of all sites. Raises Conflict as ``EdgeNode.read_by``, and as ``EdgeNode.search_everywhere``."""
+        asked = replace(ask, labels=self.labels, asker=self.asker)
+        return await self._read(lambda _: self.node.search_everywhere(asked, budget_tokens=budget_tokens, top_k=top_k))
 
     # ------------------------------------------------------------ documents
 

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, Field
 from shared.ports import Prompt, Reply
 from shared.records import Chunk, ChunkId, DocumentId, Evidence
 
+Share = Literal["never", "summary", "evidence", "full"]  # how much of a document a sharing policy lets leave
 Kind = Literal["template", "model", "learned"]  # made from a fact, written by a model, or taken from an answer that was given
 
 NOTHING_WITHHELD: frozenset[str] = frozenset()

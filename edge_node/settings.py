@@ -11,6 +11,7 @@ from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, Secre
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 
 from edge_node.records import Kind, Label
+from edge_node.records import Share as PolicyShare
 from shared.records import Level
 from shared.settings import Count, FrontSettings, Port, Section, TelemetrySettings
 from shared.wire import EDGE_ID_PATTERN, EVIDENCE_MIN_SCORE, HEARTBEAT_S, MOST_WHOLE
@@ -155,7 +156,11 @@ class NodeSettings(TelemetrySettings, FrontSettings):
     connections_per_address: Annotated[int, Field(ge=0)] = 64
     questions_at_once: Count = 4
     global_questions_at_once: Count = 1  # questions about everything take minutes: their turns are others
-    questions_waiting: Annotated[int, Field(ge=0)] = 16  # of each of the two; beyond, 503 with Retry-After
+    # Beyond those that wait, 503 with Retry-After; one asker has half of the places at most where others wait.
+    questions_waiting: Annotated[int, Field(ge=0)] = 16  # of each kind
+    searches_at_once: Count = 4  # for passages of this site
+    searches_elsewhere_at_once: Count = 16  # for passages of all sites: most of such a search waits for other sites
+    searches_waiting: Annotated[int, Field(ge=0)] = 64  # of each of both kinds
 
 
 class CloudLineSettings(Section):
@@ -172,6 +177,7 @@ class CloudLineSettings(Section):
 class EgressSettings(Section):
     """What may leave: docs/security.md."""
 
+    share: PolicyShare = "summary"  # of documents without a label, by the policy that a new site begins with; an existing one stays
     policy_file: Path | None = None  # None: policy.toml in state_dir
     evidence_threshold: Cosine = EVIDENCE_MIN_SCORE  # of another site's question with a sentence, as it would leave; below, it stays here
     reader_threshold: Cosine = 0.0  # the same of whole passages, which a reader asks for: a second hop is far from the question

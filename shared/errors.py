@@ -3,6 +3,7 @@
 DgragError
 ├── InputError            what the caller sent cannot be used (4xx)
 │   ├── BlankQuestion         a question of which nothing can be seen (422)
+│   ├── MalformedText         a text holds half of a surrogate pair (422)
 │   ├── Unstorable            a text that no store takes (422)
 │   ├── UnreadableDocument    a document's bytes cannot become text
 │   ├── TooLarge              a body, a file or a list is over its cap
@@ -61,6 +62,7 @@ __all__ = [
     "Forbidden",
     "InputError",
     "IssuerAway",
+    "MalformedText",
     "ModelError",
     "ModelReplyError",
     "ModelTimeout",
@@ -300,6 +302,13 @@ class BlankQuestion(InputError):
     """A question without a character that can be seen."""
 
 
+class MalformedText(InputError):
+    """A text holds half of a surrogate pair, which is no character: some programs cut an emoji in two."""
+
+    def __init__(self) -> None:
+        super().__init__("a text holds half of a character (a lone surrogate)", next_step="send whole characters")
+
+
 class Unstorable(InputError):
     """A text holds what PostgreSQL takes into no text: NUL, or half a surrogate pair."""
 
@@ -410,6 +419,16 @@ class Forbidden(InputError):
     """The caller may not, whatever it sends."""
 
     code = "forbidden"
+
+
+class ClaimOverage(Forbidden):
+    """An issuer has left a claim out of a token because it would be too long: what the caller may read is not known."""
+
+    code = "claim_overage"
+
+    def __init__(self, claim: str) -> None:
+        step = "ask the issuer's operator to put only the groups assigned to this application into its tokens, or app roles"
+        super().__init__(f"the token names no {claim}: there are too many for a token (overage)", next_step=step)
 
 
 class Expelled(Forbidden):

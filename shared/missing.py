@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from shared.plural import counted
-from shared.records import BUSY, DENIED, EdgeReport
+from shared.records import BUSY, DENIED, SOME_SUMMARIES_ONLY, SUMMARIES_ONLY, EdgeReport
 
 
 def missing_reason(reports: Sequence[EdgeReport]) -> str:
@@ -17,6 +17,11 @@ def missing_reason(reports: Sequence[EdgeReport]) -> str:
     """
     missing = [f"{report.edge} ({report.status})" for report in reports if report.status != "answered"]
     return f"{len(missing)} of {counted(len(reports), 'site')} gave no answer: {', '.join(missing)}" if missing else ""
+
+
+def passages_of(edge: str, reports: Sequence[EdgeReport]) -> int:
+    """How many passages, or points, a site sent for a question."""
+    return sum(report.evidence for report in reports if report.edge == edge)
 
 
 def why_missing(report: EdgeReport) -> str:
@@ -53,3 +58,23 @@ def missing_sentence(reports: Sequence[EdgeReport]) -> str:
     """
     missing = [f"{report.edge} ({why_missing(report)})" for report in reports if report.status != "answered"]
     return f"{len(missing)} of {counted(len(reports), 'site')} gave no answer: {', '.join(missing)}." if missing else ""
+
+
+def summaries_reason(reports: Sequence[EdgeReport]) -> str:
+    """Of the sites that share summaries where a question needs passages: which, and what changes that; empty where there is none.
+
+    The words are ours: a site can only say which of two facts holds.
+
+    >>> from shared.records import EdgeId
+    >>> summaries_reason([EdgeReport(EdgeId("b"), "evidence", "refused", 9, 0, 0, SUMMARIES_ONLY)])
+    'no passages, only summaries, are shared by b: there, `dgrag policy share full --edge b` changes it'
+    """
+    whole = [report.edge for report in reports if report.reason == SUMMARIES_ONLY]
+    partly = [f"{report.edge} (of some documents)" for report in reports if report.reason == SOME_SUMMARIES_ONLY]
+    sites = [report.edge for report in reports if report.reason in (SUMMARIES_ONLY, SOME_SUMMARIES_ONLY)]
+    if not sites:
+        return ""
+    name = sites[0] if len(sites) == 1 else "NAME"
+    return (
+        f"no passages, only summaries, are shared by {', '.join(whole + partly)}: there, `dgrag policy share full --edge {name}` changes it"
+    )

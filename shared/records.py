@@ -298,6 +298,8 @@ EdgeStatus = Literal["answered", "late", "refused", "failed", "offline", "skippe
 # Why an edge has no reply where its policy has nothing against one: it has enough to do, the time was over, or it broke.
 BUSY, OUT_OF_TIME, BROKEN = "busy", "not found in time", "internal"
 DENIED = "the sharing policy of this site"  # the beginning of why it has none where its policy has something against one
+SUMMARIES_ONLY = f"{DENIED}: it shares summaries only"  # of all documents, or of some of them beside which nothing was found
+SOME_SUMMARIES_ONLY = f"{DENIED}: it shares some documents as summaries only"
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +346,7 @@ class Answer:
     answered: bool = True  # False: nobody's documents answer this, and the text says so
     coverage: str = ""  # of a global answer: which sites it tells of, and how much of each was read
     asked: str = ""  # the question of its own that a follow-up was taken for; empty: what was answered is the question as it was put
+    own_passages: Annotated[Count, Field(exclude_if=lambda count: not count)] = 0  # of the asking site, that the cloud got for it
     would_ask: str = ""  # the question as it would leave this site, if the client says yes to that; empty: nothing waits for a yes
     memory: MemoryReport | None = None  # None: nothing was looked for, or nothing is remembered
     trace: tuple[TraceStep, ...] = field(default=())

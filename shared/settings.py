@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from ipaddress import IPv4Network, IPv6Network
 from pathlib import Path
 from typing import Annotated, Literal, Self
 
@@ -41,7 +42,14 @@ def parsed_names(value: object) -> object:
 
 def parsed_set(value: object) -> object:
     """The set that a text names by commas; anything else as it is."""
-    return frozenset(name.strip() for name in value.split(",")) if isinstance(value, str) else value
+    if not isinstance(value, str):
+        return value
+    return frozenset(name.strip() for name in value.split(",") if name.strip())
+
+
+def parsed_tuple(value: object) -> object:
+    """The parts of a text that commas part, in their order; anything else as it is."""
+    return tuple(filter(None, map(str.strip, value.split(",")))) if isinstance(value, str) else value
 
 
 def secret_of(given: SecretStr | None, file: Path | None, variable: str) -> str:
@@ -61,6 +69,8 @@ Algorithm = Literal["RS256", "ES256", "EdDSA"]  # with a secret of the issuer's 
 KeyRole = Literal["read", "write", "admin", "metrics"]
 ALGORITHMS: frozenset[Algorithm] = frozenset({"RS256", "ES256", "EdDSA"})
 ROLE_NAMES: Mapping[str, KeyRole] = {"dgrag-read": "read", "dgrag-write": "write", "dgrag-admin": "admin", "dgrag-metrics": "metrics"}
+Names = Annotated[frozenset[str], NoDecode, BeforeValidator(parsed_set)]
+Networks = Annotated[tuple[IPv4Network | IPv6Network, ...], NoDecode, BeforeValidator(parsed_tuple)]
 Algorithms = Annotated[frozenset[Algorithm], NoDecode, BeforeValidator(parsed_set), Field(min_length=1)]
 
 
@@ -69,6 +79,7 @@ class OidcSettings(Section):
 
     oidc_issuer: str = ""  # as its tokens name it, as in https://id.example/realms/ward; empty: API keys only
     oidc_audience: str = ""  # this service's name at the issuer; a token for another one is refused
+    oidc_clients: Names = frozenset()  # programs whose tokens are taken (azp, client_id), by commas; empty: every program's
     oidc_algorithms: Algorithms = ALGORITHMS  # of signatures that are taken, by commas
     oidc_leeway_s: Annotated[float, Field(ge=0, le=600)] = 60.0  # between the issuer's clock and ours
     oidc_keys_s: Annotated[float, Field(ge=600)] = 86_400.0  # so long the issuer's keys are used while it cannot be asked; then 503
@@ -94,6 +105,8 @@ class FrontSettings(OidcSettings):
     tls_cert: Path | None = None  # PEM; with tls_key the service speaks HTTPS
     tls_key: Path | None = None
     behind_tls_proxy: bool = False  # True: something in front of the service speaks HTTPS for it
+    trusted_proxies: Networks = ()  # addresses and networks, by commas, of proxies that say who asks; what others say of it is ignored
+    proxy_header: Literal["x-forwarded-for", "forwarded"] = "x-forwarded-for"  # where they say it; its last entry is believed
     requests_per_minute: Count  # of one edge or API key; beyond, 429
     head_s: Annotated[float, Field(gt=0, le=600)] = 10.0  # that a request's head may take, and a TLS handshake
     connections_per_address: Annotated[int, Field(ge=0)]  # 0: any number. Not on loopback, nor behind a TLS proxy

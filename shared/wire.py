@@ -168,14 +168,17 @@ class SummaryBody(Wire):
         )
 
 
+SummaryName = Annotated[str, Field(min_length=1, max_length=128)]
+
+
 class DeltaBody(Wire):
     """``PUT /v1/edges/{id}/summaries``."""
 
     epoch: Annotated[str, Field(min_length=1, max_length=64)]
     base_version: Annotated[int, Field(ge=0, lt=2**53)]
     version: Annotated[int, Field(ge=0, lt=2**53)]
-    upserts: Annotated[list[SummaryBody], Field(max_length=MAX_SUMMARIES)] = []
-    removals: Annotated[list[Annotated[str, Field(min_length=1, max_length=128)]], Field(max_length=MAX_SUMMARIES)] = []
+    upserts: Annotated[list[SummaryBody], Field(max_length=MAX_SUMMARIES, fail_fast=True)] = []
+    removals: Annotated[list[SummaryName], Field(max_length=MAX_SUMMARIES, fail_fast=True)] = []
     withheld: Annotated[Count, Field(exclude_if=lambda count: not count)] = 0  # as in the record: a number alone
 
     @classmethod
@@ -387,8 +390,8 @@ class MemoryDelta(Wire):
     epoch: Annotated[str, Field(min_length=1, max_length=64)]
     base_version: Version
     version: Version
-    upserts: Annotated[tuple[MemoryBody, ...], Field(max_length=MAX_MEMORIES)] = ()
-    removals: Annotated[tuple[MemoryId, ...], Field(max_length=MAX_MEMORIES)] = ()
+    upserts: Annotated[tuple[MemoryBody, ...], Field(max_length=MAX_MEMORIES, fail_fast=True)] = ()
+    removals: Annotated[tuple[MemoryId, ...], Field(max_length=MAX_MEMORIES, fail_fast=True)] = ()
 
 
 class Feedback(Wire):

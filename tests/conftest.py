@@ -20,6 +20,12 @@ settings.register_profile("any machine", deadline=None, suppress_health_check=[H
 settings.load_profile("any machine")
 
 
+@pytest.hookimpl(tryfirst=True)  # before any fixture, of whichever scope
+def pytest_runtest_setup() -> None:
+    """Most tests are of sites that share all their documents; those of the first policy take this away."""
+    os.environ["DGRAG_EDGE_SHARE"] = "full"
+
+
 def pytest_asyncio_loop_factories() -> dict[str, Callable[[], asyncio.AbstractEventLoop]]:
     """Async tests run on the loop that our services run on; asyncio's reads and closes in another order."""
     return {"uvloop": uvloop.new_event_loop}

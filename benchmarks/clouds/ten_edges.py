@@ -87,7 +87,7 @@ async def _indexed(
     questions = [(question, edge) for edge, chapters in parts.items() for chapter in chapters for question in chapter.questions]
     federation = Federation({}, {}, questions)
     for edge, chapters in parts.items():
-        settings = EdgeSettings(id=edge, state_dir=state / edge)
+        settings = EdgeSettings(id=edge, state_dir=state / edge, share="full")
         node = build_node(settings, Adapters(ScriptedGenerator(lambda _: ""), embedder, tokenizer, None))
         work = asyncio.create_task(node.run())
         try:

@@ -123,7 +123,7 @@ class Availability:
         self._clock = clock
         self._rng = rng or random.SystemRandom()
         self._new_breaker: Callable[[], Breaker] = lambda: Breaker(breaker_failures, breaker_s, clock)
-        self._breakers: dict[EdgeId, Breaker] = {}
+        self._breakers: dict[tuple[EdgeId, str], Breaker] = {}  # who is slow with reports still answers other questions
         self._deadline_s = deadline_s
         self._seen: dict[EdgeId, dict[str, Reliability]] = {}  # by requester
         self._last = changes(database, "reliability", after=UNREAD).last  # the last change that is in it
@@ -143,7 +143,7 @@ class Availability:
         for edge in edges:
             if reached == k:
                 break
-            reason = self._why_not(edge, requester) if online(edge) else ""
+            reason = self._why_not(edge, requester, task) if online(edge) else ""
             if reason:
                 skipped.append(EdgeReport(edge, task, "skipped", 0.0, 0, 0, reason))
             else:
@@ -156,9 +156,10 @@ class Availability:
         """A report for each edge in quarantine. The operator's reason is not for who asks."""
         return [EdgeReport(edge, task, "skipped", 0.0, 0, 0, SET_ASIDE) for edge in edges]
 
-    def lets(self, edge: EdgeId) -> bool:
+    def lets(self, edge: EdgeId, task: Task = "evidence") -> bool:
         """Whether an edge's breaker is closed, or a probe is due: whether it is of use plays no part."""
-        return edge not in self._breakers or self._breakers[edge].allows()
+        breaker = self._breakers.get((edge, task))
+        return breaker is None or breaker.allows()
 
     async def note(
         self,
@@ -168,22 +169,25 @@ class Availability:
         useful: Collection[EdgeId],
         requester: str = "",
         deadline_s: float | None = None,
+        outpaced: Collection[EdgeId] = (),
     ) -> None:
         """Learn from a fan-out, whole in ``deadline_s`` where that is not the usual, or from several: an edge counts once.
+
+        ``outpaced`` were left out, as the others had answered long before: whatever the deadline was, they have failed.
 
         ``matched`` claimed to know, by their summaries or by what they sent; ``useful`` held a passage near to the question.
         Offline and refused are no failures: such an edge holds up nobody. Where nobody was of use the question is to blame.
         Who fails in one of several has failed, and who answers in one is judged by what it sent.
         """
         fair_ms = FAIR_SHARE * (deadline_s or self._deadline_s) * 1000
-        failed = {one.edge for one in reports if one.status == "failed" or (one.status == "late" and one.ms >= fair_ms)}
+        failed = {one.edge for one in reports if one.status == "failed" or (one.status == "late" and one.ms >= fair_ms)} | {*outpaced}
         heard = {one.edge for one in reports if one.status in {"answered", "refused"}}
         answered = {one.edge for one in reports if one.status == "answered"}
-        for edge in dict.fromkeys(one.edge for one in reports):
+        for edge, task in dict.fromkeys((one.edge, one.asked_for) for one in reports):
             if edge in failed:
-                self._breakers.setdefault(edge, self._new_breaker()).failed()
-            elif edge in heard and edge in self._breakers:
-                self._breakers[edge].succeeded()
+                self._breakers.setdefault((edge, task), self._new_breaker()).failed()
+            elif edge in heard and (edge, task) in self._breakers:
+                self._breakers[edge, task].succeeded()
             if useful and edge in answered and edge in matched:
                 self._learn(edge, requester, useful=edge in useful)
         if self._unwritten and self._clock.monotonic() - self._written >= WRITTEN_EVERY_S:
@@ -195,7 +199,7 @@ class Availability:
 
     def view(self, edge: EdgeId) -> Standing:
         """How an edge stands with all requesters together."""
-        breaker = self._breakers.get(edge) or self._new_breaker()
+        breaker = self._breakers.get((edge, "evidence")) or self._new_breaker()
         seen = total(self._seen.get(edge, {}).copy().values())
         return Standing(seen.share, seen.asked_with_probability, breaker.state(), breaker.left_s())
 
@@ -204,12 +208,12 @@ class Availability:
         seen[requester] = seen.get(requester, Reliability()).after(useful=useful)
         self._unwritten.setdefault((edge, requester), []).append(useful)
 
-    def _why_not(self, edge: EdgeId, requester: str) -> str:
+    def _why_not(self, edge: EdgeId, requester: str, task: Task) -> str:
         if self._rng.random() >= self._for(edge, requester).asked_with_probability:
             return "its replies were hardly ever of use"
-        if self.lets(edge):
+        if self.lets(edge, task):
             return ""
-        return f"it failed several times in a row; asked again in {self._breakers[edge].left_s():.0f} s"
+        return f"it failed several times in a row; asked again in {self._breakers[edge, task].left_s():.0f} s"
 
     def _for(self, edge: EdgeId, requester: str) -> Reliability:
         return total(seen if who == requester else seen.at_most(VOICE) for who, seen in self._seen.get(edge, {}).items())

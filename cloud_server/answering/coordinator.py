@@ -17,7 +17,7 @@ from cloud_server.settings import AnswerSettings
 from shared.errors import ContextOverflow, ModelTimeout
 from shared.evidence import Found, FoundPassage, SearchBody
 from shared.limits import Deadline
-from shared.missing import missing_reason
+from shared.missing import missing_reason, summaries_reason
 from shared.ports import Clock, Embedder, Generator, Prompt, Reply, Tokenizer
 from shared.records import Answer, EdgeId, Evidence
 from shared.reduce import UNSUPPORTED, left_out, tell
@@ -79,7 +79,8 @@ class Coordinator:
         async with within(deadline_s):
             until = self._clock.monotonic() + deadline_s
             found = await self._reader.find(sought, trace, budget_tokens=body.budget_tokens, top_k=body.top_k, until=until)
-        reason = "; ".join(part for part in (found.reason, missing_reason(found.reports)) if part)
+        summaries = "" if found.evidence else summaries_reason(found.reports)
+        reason = "; ".join(part for part in (found.reason, missing_reason(found.reports), summaries) if part)
         evidence = tuple(FoundPassage.of(passage) for passage in found.evidence)
         return Found(evidence=evidence, edges=found.reports, reason=reason, trace=trace.steps())
 

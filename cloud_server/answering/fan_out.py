@@ -13,16 +13,29 @@ from typing import Any
 from pydantic import BaseModel
 
 from cloud_server.answering.mailbox import Mailbox, already_answered
+from cloud_server.answering.patience import SLOWER, Patience
 from shared.errors import Conflict, NotFound, StoreError
 from shared.ports import Clock
-from shared.records import BROKEN, BUSY, OUT_OF_TIME, ChunkId, DocumentId, EdgeId, EdgeReport, EdgeStatus, Evidence, Level, TraceStep
+from shared.records import (
+    BROKEN,
+    BUSY,
+    OUT_OF_TIME,
+    SOME_SUMMARIES_ONLY,
+    ChunkId,
+    DocumentId,
+    EdgeId,
+    EdgeReport,
+    EdgeStatus,
+    Evidence,
+    Level,
+    TraceStep,
+)
 from shared.telemetry import correlation
 from shared.text.fence import one_line
 from shared.text.inert import inert
 from shared.wire import EvidenceBody, EvidenceReply, EvidenceRequest, Task
 
 UNABLE: Mapping[str, EdgeStatus] = {BUSY: "late", OUT_OF_TIME: "late", BROKEN: "failed"}  # by what an edge says of itself
-SLOWER = 10  # times the slowest of the replies that came: who has not answered by then is left out
 WAY_BACK = 0.1  # share of the deadline that the edge must leave for its reply to arrive
 UNSCORED = 0.0  # until the cloud has compared a passage itself
 MAX_REASON_CHARS, MAX_STEP_CHARS, MOST_STEPS = 300, 64, 16  # of what an edge says of itself: operators and other sites read it
@@ -56,6 +69,7 @@ class FanOutResult:
     steps: tuple[TraceStep, ...]  # what the edges did, each step under its edge's name
     unread: dict[EdgeId, int] = field(default_factory=dict)  # reports that an edge chose for a global answer and did not read, where some
     without_model: frozenset[EdgeId] = frozenset()  # edges whose points no model has written
+    outpaced: frozenset[EdgeId] = frozenset()  # edges that were left out because the others had answered long before
 
     @property
     def bytes_out(self) -> int:
@@ -98,11 +112,12 @@ class _Asked:
 class FanOut:
     """Sends evidence requests through the mailbox and pairs the replies. All methods belong to the event loop's thread."""
 
-    def __init__(self, mailbox: Mailbox, clock: Clock, new_id: Callable[[], str]) -> None:
+    def __init__(self, mailbox: Mailbox, clock: Clock, new_id: Callable[[], str], patience: Patience | None = None) -> None:
         self._mailbox = mailbox
         self._clock = clock
         self._new_id = new_id
         self._pending: dict[str, _Asked] = {}
+        self._patience = patience or Patience()
         mailbox.serve(self)
 
     async def ask(
@@ -116,8 +131,7 @@ class FanOut:
     ) -> FanOutResult:
         """Ask ``edges`` for passages or points; returns when all have answered, and after ``deadline_s`` at the latest.
 
-        With ``straggler_s`` half of the edges are enough, once that time and ten times that of the slowest of them are over; those of
-        ``earlier`` rounds count.
+        With ``straggler_s`` half of the edges are enough, as ``Patience`` says; those of ``earlier`` rounds count.
         A late, offline, refusing or expelled edge is a value in the reports. What has no reply by then, or when the caller is cancelled,
         is withdrawn.
         """
@@ -125,7 +139,8 @@ class FanOut:
         asked = [self._addressed(edge, wanted, deadline_s) for edge in edges]
         posting = [asyncio.create_task(self._post(item)) for item in asked]
         try:
-            is_cut = await self._wait([*posting, *(item.arrival for item in asked)], asked, deadline_s, straggler_s or deadline_s, earlier)
+            everything: list[asyncio.Future[Any]] = [*posting, *(item.arrival for item in asked)]
+            is_cut = await self._wait(everything, asked, deadline_s, straggler_s or deadline_s, earlier)
         finally:
             for item, post in zip(asked, posting, strict=True):
                 self._pending.pop(item.request.request_id)
@@ -134,6 +149,8 @@ class FanOut:
         why_late = f"no reply within {deadline_s:.3g} s" if not is_cut else "no reply long after others had answered"
         outcomes = [_outcome(item, why_late, started=started, ended=ended) for item in asked]
         replies = {item.edge: arrived.reply for item in asked if item.request.task == "reports" and (arrived := _arrived(item))}
+        self._remember(asked, started=started, ended=ended)
+        outpaced = frozenset(item.edge for item in asked if not item.arrival.done()) if is_cut else frozenset[EdgeId]()
         return FanOutResult(
             evidence={report.edge: passages for report, passages in outcomes if passages},
             reports=tuple(report for report, _ in outcomes),
@@ -143,6 +160,7 @@ class FanOut:
             steps=tuple(step for item in asked for step in _steps(item)),
             unread={edge: reply.unread for edge, reply in replies.items() if reply.unread},
             without_model=frozenset(edge for edge, reply in replies.items() if reply.without_model),
+            outpaced=outpaced,
         )
 
     def reaches(self, edge: EdgeId) -> bool:
@@ -176,6 +194,7 @@ class FanOut:
 
     def give_up(self, edge: EdgeId) -> None:
         """Wait no longer for an edge: it was expelled."""
+        self._patience.forget(edge)
         for asked in self._pending.values():
             if asked.edge == edge and not asked.arrival.done():
                 asked.arrival.set_result("the edge was expelled meanwhile")
@@ -206,16 +225,45 @@ class FanOut:
     ) -> bool:
         """Until all is done, or no longer worth waiting for; True: though the deadline is not over."""
         pending, began = set(everything), self._clock.monotonic()
-        before_s = [report.ms / 1000 for report in earlier if report.status == "answered"]
+        heard = [report for report in earlier if report.status in ("answered", "late")]
+        before_s = {report.edge: report.ms / 1000 if report.status == "answered" else None for report in heard}
         while pending:
-            took_s = [*before_s, *(arrived.at - began for item in asked if (arrived := _arrived(item)))]
-            is_half = 2 * len(took_s) >= len(asked) + len(earlier)
-            patience_s = max(straggler_s, SLOWER * max(took_s)) if is_half else deadline_s
-            left_s = began + min(patience_s, deadline_s) - self._clock.monotonic()
+            patience_s = self._patience_s(asked, before_s, began=began, straggler_s=straggler_s)
+            left_s = began + min(patience_s or deadline_s, deadline_s) - self._clock.monotonic()
             if left_s <= 0:
-                return patience_s < deadline_s
+                return patience_s is not None and patience_s < deadline_s
             _, pending = await asyncio.wait(pending, timeout=left_s, return_when=asyncio.FIRST_COMPLETED)
         return False
+
+    def _patience_s(
+        self, asked: Sequence[_Asked], before_s: Mapping[EdgeId, float | None], *, began: float, straggler_s: float
+    ) -> float | None:
+        """As ``Patience.limit_s``; points for a global answer take as long as there are reports, so there half of the edges decide.
+
+        ``before_s``: what edges took in earlier rounds; None: they were late. Of the pace of others who refuses, fails
+        or is away says nothing.
+        """
+        pending = {item.edge for item in asked if not item.arrival.done()}
+        now_s = {item.edge: arrived.at - began for item in asked if (arrived := _arrived(item)) and _has_looked(arrived.reply)}
+        there = {**before_s, **now_s}
+        others_s = [seconds for edge, seconds in there.items() if seconds is not None and edge not in pending]
+        among = len(there.keys() | pending)
+        if 2 * len(others_s) < among:  # then by what those took before who are asked again
+            others_s = [seconds for seconds in there.values() if seconds is not None]
+        if asked[0].request.task == "reports":
+            return max(straggler_s, SLOWER * max(others_s)) if others_s and 2 * len(others_s) >= among else None
+        is_later = bool(before_s)
+        return self._patience.limit_s(pending, others_s, among=among, straggler_s=straggler_s, is_later=is_later)
+
+    def _remember(self, asked: Sequence[_Asked], *, started: float, ended: float) -> None:
+        """What each edge took for passages; who failed or is offline says nothing of its pace."""
+        for item in asked:
+            if item.request.task == "reports" or item.request.memories_only:
+                continue
+            if (arrived := _arrived(item)) and _has_looked(arrived.reply):
+                self._patience.note(item.edge, arrived.at - started)
+            elif not item.arrival.done():
+                self._patience.note(item.edge, ended - started)
 
     def _end(self, asked: _Asked, _: asyncio.Task[None]) -> None:
         """The request was posted, or could not be: nobody waits for it now."""
@@ -277,6 +325,8 @@ def _outcome(asked: _Asked, why_late: str, *, started: float, ended: float) -> t
     if isinstance(arrived, str):
         return EdgeReport(asked.edge, task, "failed", _ms(ended - started), 0, 0, arrived), ()
     ms, reply = _ms(arrived.at - started), arrived.reply
+    if reply.refused and _has_looked(reply):
+        return EdgeReport(asked.edge, task, "answered", ms, arrived.bytes, 0, reply.refused), ()
     if reply.refused:
         status = UNABLE.get(reply.refused, "refused")
         return EdgeReport(asked.edge, task, status, ms, arrived.bytes, 0, _said(reply.refused, MAX_REASON_CHARS)), ()
@@ -286,6 +336,11 @@ def _outcome(asked: _Asked, why_late: str, *, started: float, ended: float) -> t
         read = min(reply.reports, reply.reports_there)
         report = replace(report, reports=read, reports_there=reply.reports_there, reason=_shortfall(reply))
     return report, passages
+
+
+def _has_looked(reply: EvidenceReply) -> bool:
+    """Whether the edge has searched: where some of its passages may not leave, it says so when it found nothing among the others."""
+    return reply.refused in ("", SOME_SUMMARIES_ONLY)
 
 
 def _is_of(body: EvidenceBody, task: Task) -> bool:

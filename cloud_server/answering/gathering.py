@@ -12,6 +12,7 @@ import numpy as np
 from cloud_server.answering.availability import Availability
 from cloud_server.answering.fan_out import FanOut, FanOutRequest, FanOutResult, of_each
 from cloud_server.answering.merging import cosines, fill_budget, rescore, within_request
+from cloud_server.answering.patience import straggler
 from cloud_server.answering.ranking import Pool
 from cloud_server.answering.untold import first_read, of_titles, titles_of, told, untold
 from cloud_server.routing.matching import FURTHER, SummaryMatch, Untold, covering, owners
@@ -48,6 +49,12 @@ class CollectedEvidence:
     asked: tuple[EdgeId, ...]
     reports: tuple[EdgeReport, ...]
     reason: str = ""  # why nobody was asked
+
+
+def asked_again(reports: Sequence[EdgeReport]) -> list[EdgeId]:
+    """Who may be asked in a second round: who answered the first one, and did not hold it up."""
+    slow = straggler(reports)
+    return [report.edge for report in reports if report.status == "answered" and report.edge != slow]
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +112,7 @@ class EvidenceCollector:
             reports += second.reports
             with trace.step("rescore"):
                 pool = pool.and_also(await self._read_about(sought.question, of_titles(second, titles), budget_tokens=budget))
-        await self.note(reports, pool, chosen.matched, sought.requester)
+        await self.note(reports, pool, chosen.matched, sought.requester, outpaced=first.outpaced)
         ranked = rescore(pool.passages, pool.vectors, pool.cosines, min_cosine=settings.evidence_threshold)
         evidence = grouped(self.within(ranked, budget_tokens=budget))
         asked = tuple(dict.fromkeys((*chosen.asked, *titles)))
@@ -121,7 +128,7 @@ class EvidenceCollector:
         room = BEYOND + max(0, self.settings.edges_k - len(asked))
         best = covering(others, {}, names)
         further = self._availability.chosen(best, k=room, online=self._fan_out.reaches, requester=sought.requester)[0]
-        return titles_of(names, [*(report.edge for report in reports if report.status == "answered"), *further])
+        return titles_of(names, [*asked_again(reports), *further])
 
     async def _read_about(self, question: str, result: FanOutResult, *, budget_tokens: int) -> Pool:
         """The passages of documents that were asked for by their titles, each compared with the question as it is put to its document."""
@@ -165,11 +172,22 @@ class EvidenceCollector:
         """As ``fill_budget``."""
         return fill_budget(ranked, self._tokenizer, budget_tokens=budget_tokens)
 
-    async def note(self, reports: Sequence[EdgeReport], pool: Pool, matched: Collection[EdgeId], requester: str) -> None:
-        """Remember who sent a passage near enough, whether or not another site sent the same."""
+    async def note(
+        self,
+        reports: Sequence[EdgeReport],
+        pool: Pool,
+        matched: Collection[EdgeId],
+        requester: str,
+        *,
+        outpaced: Collection[EdgeId],
+    ) -> None:
+        """Remember who sent a passage near enough, whether or not another site sent the same.
+
+        ``outpaced``: in the first round, where all had the same time.
+        """
         near = pool.cosines >= self.settings.evidence_threshold
         useful = {passage.edge for passage, is_near in zip(pool.passages, near, strict=True) if is_near}
-        await self._availability.note(reports, matched=matched, useful=useful, requester=requester)
+        await self._availability.note(reports, matched=matched, useful=useful, requester=requester, outpaced=outpaced)
 
     async def nearest(
         self,

@@ -113,7 +113,7 @@ class GlobalCoordinator:
         )
         deadline_s = max(0.0, min(settings.global_deadline_s, FAN_OUT_SHARE * (until - self._clock.monotonic())))
         with trace.step("fan_out") as step:
-            result = await self._fan_out.ask(edges, wanted, deadline_s=deadline_s)
+            result = await self._fan_out.ask(edges, wanted, deadline_s=deadline_s, straggler_s=settings.global_straggler_s)
             step.transfer(sent=result.bytes_out, received=result.bytes_in)
         trace.extend((*result.transfers, *result.steps))
         return result
@@ -131,6 +131,7 @@ class GlobalCoordinator:
             useful={point.edge for point in points},
             requester=requester,
             deadline_s=settings.global_deadline_s,
+            outpaced=result.outpaced,
         )
         if not points:
             return [], ""

@@ -10,7 +10,7 @@ from itertools import chain
 import numpy as np
 
 from cloud_server.answering.fan_out import FanOutRequest, FanOutResult, of_each
-from cloud_server.answering.gathering import CollectedEvidence, EdgeQuery, EvidenceCollector
+from cloud_server.answering.gathering import CollectedEvidence, EdgeQuery, EvidenceCollector, asked_again
 from cloud_server.answering.merging import distinct
 from cloud_server.answering.ranking import Pool, ordered, sentences_of, shared_places
 from cloud_server.answering.untold import NOTHING, Named, Reading, Told, of_titles, reading, titles_of, told, untold
@@ -67,7 +67,7 @@ class Reader:
         with trace.step("match"):
             named = await self._named(found)
             further = await self._nearest(sought, found, named, but=asked, k=room) if (room := settings.edges_k - len(asked)) else []
-        there = [report.edge for report in results[0].reports if report.status == "answered"]
+        there = asked_again(results[0].reports)
         titles = titles_of(untold([(text, names) for text, names in named if text.told], found.told), [*there, *further])
         again = [edge for edge in there if edge in titles]
         if asking := [*again, *further]:
@@ -78,7 +78,7 @@ class Reader:
             pool = pool.and_also(await self._pool(results[1], questions, trace, budget_tokens=budget_tokens))
             found = await self._read(pool, sought.question, questions, trace)
         reports = [report for result in results for report in result.reports]
-        await collector.note(reports, pool, asked, sought.requester)
+        await collector.note(reports, pool, asked, sought.requester, outpaced=results[0].outpaced)
         ranked = distinct(pool.passages, pool.vectors, pool.cosines, found.order)
         kept = collector.within(ranked, budget_tokens=budget_tokens)
         evidence = shared_places(kept, k=top_k, share=EDGE_SHARE, near=settings.evidence_threshold)

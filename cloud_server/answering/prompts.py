@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from cloud_server.answering.fan_out import FanOutResult
-from shared.missing import missing_reason
+from shared.missing import missing_reason, summaries_reason
 from shared.ports import Message
 from shared.records import Answer, EdgeId, EdgeReport, Evidence, TraceStep
 from shared.text.asking import asked
@@ -44,9 +44,10 @@ def render(prompt: PromptFile, question: str, passages: Sequence[Evidence], fenc
 
 
 def with_edges(answer: Answer, reports: Sequence[EdgeReport], steps: Sequence[TraceStep]) -> Answer:
-    """The answer with what became of each edge; partial where one gave none."""
+    """The answer with what became of each edge; partial where one gave none. Where nobody answers, what a site may change about it."""
     missing = missing_reason(reports)
-    reason = "; ".join(part for part in (answer.reason, missing) if part)
+    summaries = "" if answer.answered else summaries_reason(reports)
+    reason = "; ".join(part for part in (answer.reason, missing, summaries) if part)
     return replace(answer, edges=tuple(reports), partial=bool(missing), reason=reason, trace=tuple(steps))
 
 

@@ -20,6 +20,7 @@ from shared.records import EdgeId
 from shared.wire import MAX_POLLED, EvidenceRequest
 
 LOOK_S = 1.0  # what no notice has told is found as often
+LOOK_WITHOUT_NOTICES_S = 0.25  # a question across sites takes two looks
 ALIVE_S = 10.0  # a cloud that has said nothing for so long has ended
 LOST = "what was asked of it was lost in the store"
 
@@ -41,7 +42,14 @@ class SharedMailbox:
     A notice that is lost costs a second: ``run`` looks into the tables as often. Bodies are sealed: the store cannot read them.
     """
 
-    def __init__(self, tables: LetterTables, notices: Notices, sealer: Sealer, clock: Clock, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        tables: LetterTables,
+        notices: Notices | None,
+        sealer: Sealer,
+        clock: Clock,
+        new_id: Callable[[], str],
+    ) -> None:
         self._tables = tables
         self._sealer = sealer
         self._clock = clock
@@ -54,6 +62,12 @@ class SharedMailbox:
         self._asker: Asker | None = None
         self._gap = asyncio.Event()
         self._open = True
+        self._look_s = LOOK_WITHOUT_NOTICES_S
+        if notices is not None:
+            self._look_s = LOOK_S
+            self._subscribe(notices)
+
+    def _subscribe(self, notices: Notices) -> None:
         notices.on("letter", lambda facts: self._wake(EdgeId(facts["edge"])))
         notices.on("release", lambda facts: self._release(EdgeId(facts["edge"]), facts["poll"]))
         notices.on("here", lambda facts: self._count(EdgeId(facts["edge"]), GRACE_S))
@@ -150,7 +164,7 @@ class SharedMailbox:
             while True:
                 self._gap.clear()
                 try:
-                    async with asyncio.timeout(LOOK_S):
+                    async with asyncio.timeout(self._look_s):
                         await self._gap.wait()
                 except TimeoutError:
                     pass

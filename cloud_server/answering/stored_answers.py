@@ -98,7 +98,7 @@ class StoredAnswers:
         passage = confirming(sought.question, best.memory.question, best.memory.answer, passages)
         found = given(best, passage, query_id, threshold=self._threshold) if passage else None
         useful = {best.edge} if found else set[EdgeId]()
-        await self._availability.note(reports, matched={best.edge}, useful=useful, requester=sought.requester)
+        await self._availability.note(reports, matched={best.edge}, useful=useful, requester=sought.requester, outpaced=result.outpaced)
         if found is not None:
             return with_edges(found, reports, trace.steps())
         if passages and not any(holds_answer(best.memory.answer, one.text) for one in passages):  # it told what its documents do not say

@@ -21,6 +21,7 @@ QUESTION = 64 * 2**10
 REPLY = 256 * 2**10
 SUMMARIES = 8 * 2**20
 MEMORIES = 8 * 2**20
+DELTA_VALUES = 40_000  # of 5,000 summaries, and as many that go
 
 PUBLIC = Rule(frozenset({"anyone"}), NO_BODY)
 READ = Rule(frozenset({"read"}), NO_BODY)
@@ -39,8 +40,8 @@ RULES: Rules = {
     ("PUT", "/v1/edges/{edge}/ledger"): Rule(frozenset({"edge"}), FEW),
     ("GET", "/v1/edges/{edge}/ledger"): Rule(frozenset({"edge", "read"}), NO_BODY),
     ("GET", "/v1/edges/{edge}/ledger/heads"): Rule(frozenset({"edge", "read"}), NO_BODY),
-    ("PUT", "/v1/edges/{edge}/summaries"): Rule(frozenset({"edge"}), SUMMARIES),
-    ("PUT", "/v1/edges/{edge}/memories"): Rule(frozenset({"edge"}), MEMORIES),
+    ("PUT", "/v1/edges/{edge}/summaries"): Rule(frozenset({"edge"}), SUMMARIES, max_values=DELTA_VALUES),
+    ("PUT", "/v1/edges/{edge}/memories"): Rule(frozenset({"edge"}), MEMORIES, max_values=DELTA_VALUES),
     ("POST", "/v1/edges/{edge}/poll"): EDGE,
     ("POST", "/v1/edges/{edge}/replies/{request_id}"): Rule(frozenset({"edge"}), REPLY),
     ("POST", "/v1/edges/{edge}/quarantine"): Rule(frozenset({"admin"}), FEW),

@@ -18,7 +18,9 @@ from cloud_server.database.opening import ring_in
 from cloud_server.database.port import SharedDatabase
 from cloud_server.registry.sealing import Sealer
 from cloud_server.registry.sessions import SharedSessions
+from shared.admission import SEARCH_GUESS_S, Admission
 from shared.http.background import at_work
+from shared.http.caching import CacheHeaders
 from shared.http.console.keys import key_pages
 from shared.http.console.routes import console_problem, console_router
 from shared.http.console.sessions import SharedSignIn
@@ -28,7 +30,6 @@ from shared.http.keys import keys_router
 from shared.http.middleware import AccessLog
 from shared.http.problems import install_problems
 from shared.http.service import TELEMETRY_OFF, browser_sessions, doorkeeper
-from shared.limits import Admission
 from shared.ports import Clock, SystemClock
 from shared.telemetry.correlation import Correlation, Recorder
 from shared.telemetry.metrics import MetricReading, Scrape, each, single, turns_of
@@ -110,12 +111,15 @@ def create_app(cloud: Cloud, recorder: Recorder | None = None) -> FastAPI:
     app.state.cloud, app.state.ready, app.state.healthy, app.state.guard = cloud, False, True, door
     app.state.sessions, app.state.pages = sessions, cloud_pages(settings, sessions)
     app.state.admission = Admission(at_once=settings.questions_at_once, waiting=settings.questions_waiting)
-    app.state.search_admission = Admission(at_once=settings.searches_at_once, waiting=settings.questions_waiting)
+    app.state.search_admission = Admission(
+        at_once=settings.searches_at_once, waiting=settings.questions_waiting, first_guess_s=SEARCH_GUESS_S
+    )
     app.state.global_admission = Admission(at_once=settings.global_questions_at_once, waiting=settings.questions_waiting)
     turns = {"question": app.state.admission, "search": app.state.search_admission, "global": app.state.global_admission}
     app.state.scrape = Scrape(cloud.meter, CloudReadings(cloud, turns, cloud.clock).read, cloud.clock)
     _include_routes(app, ring)
     install_problems(app, max_body_bytes=settings.max_body_bytes, page=console_problem)
+    app.add_middleware(CacheHeaders)
     app.add_middleware(AccessLog, meter=cloud.meter, log=access)
     app.add_middleware(Correlation, recorder=recorder)
     return app

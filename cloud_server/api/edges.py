@@ -13,7 +13,7 @@ from cloud_server.build import Cloud
 from cloud_server.registry.authenticator import received
 from cloud_server.registry.edges import EdgeRow
 from cloud_server.registry.enrolment import no_invitation
-from shared.errors import Conflict, TooLarge, WireMismatch
+from shared.errors import Conflict, Forbidden, TooLarge, Unauthenticated, WireMismatch
 from shared.http.access import Unusable, guarded
 from shared.http.middleware import while_connected
 from shared.records import EdgeId
@@ -53,13 +53,18 @@ async def join(body: Enrolment, cloud: CloudDep, door: DoorDep, request: Request
     403 ``forbidden`` (the invitation does not hold), ``expelled``; 409 ``edge_known``, ``wire_version``.
     """
     check_spoken(body.wire_version)
-    door.count_stranger(request)
     edge = EdgeId(body.edge)
-    if body.invitation:
-        await asyncio.to_thread(cloud.credentials.joining.check, edge, body.public_key, body.invitation)
-    elif not await asyncio.to_thread(door.opens_to, request):
-        raise no_invitation()
-    await cloud.credentials.authenticator.check_joining(request, public_key=body.public_key)
+    try:
+        if body.invitation:
+            await asyncio.to_thread(cloud.credentials.joining.check, edge, body.public_key, body.invitation)
+        elif not await asyncio.to_thread(door.opens_to, request):
+            raise no_invitation()
+        else:
+            door.count_stranger(request)  # anybody of this machine may join, and nobody for ever
+        await cloud.credentials.authenticator.check_joining(request, public_key=body.public_key)
+    except (Unauthenticated, Forbidden):
+        door.count_failure(request, account=f"edge {edge}")
+        raise
     if body.invitation:
         row = await asyncio.to_thread(cloud.credentials.joining.with_invitation, edge, body.public_key, body.invitation)
     else:
@@ -110,18 +115,21 @@ async def heads(
 
 
 @router.put("/{edge}/summaries")
-async def put_summaries(edge: OwnEdge, body: DeltaBody, cloud: CloudDep) -> Enrolled:
-    """Apply a delta once; 409 ``resync`` asks for a snapshot."""
-    await cloud.summary_index.accept(edge, body.to_record())
+async def put_summaries(edge: OwnEdge, body: DeltaBody, cloud: CloudDep, request: Request) -> Enrolled:
+    """Apply a delta once; 409 ``resync`` asks for a snapshot. Given up when the caller goes."""
+    await while_connected(request, cloud.summary_index.accept(edge, body.to_record()))
     return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
 
 
 @router.put("/{edge}/memories")
-async def put_memories(edge: OwnEdge, body: MemoryDelta, cloud: CloudDep) -> Enrolled:
-    """Apply a delta once; 409 ``resync`` asks for a snapshot, and ``conflict`` says that this cloud holds no memories."""
+async def put_memories(edge: OwnEdge, body: MemoryDelta, cloud: CloudDep, request: Request) -> Enrolled:
+    """Apply a delta once; 409 ``resync`` asks for a snapshot, and ``conflict`` says that this cloud holds no memories.
+
+    Given up when the caller goes.
+    """
     if not cloud.bank.is_on:
         raise Conflict("this cloud holds no memories", next_step="share none, or ask its operator for DGRAG_CLOUD_MEMORY_BANK")
-    await cloud.bank.accept(edge, body)
+    await while_connected(request, cloud.bank.accept(edge, body))
     return _enrolled(cloud, await asyncio.to_thread(cloud.registry.get, edge))
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine
+from collections.abc import AsyncIterator, Awaitable, Callable, Coroutine, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, replace
 from functools import partial
@@ -15,12 +15,14 @@ from fastapi.responses import StreamingResponse
 
 from cloud_server.api.access import CallerDep, CloudDep, GuardedRoute
 from cloud_server.build import Cloud
+from cloud_server.routing.matching import SummaryMatch
+from shared.admission import Admission
 from shared.errors import DeadlinePassed, DgragError, ModelTimeout
 from shared.evidence import FindLine, Found, SearchBody
 from shared.http.access import Caller
 from shared.http.middleware import while_connected
 from shared.http.problems import problem, status_of
-from shared.limits import Admission, Deadline
+from shared.limits import Deadline
 from shared.records import Answer, EdgeId, TraceStep
 from shared.wire import DEADLINE_HEADER, HEARTBEAT_S, MAX_EVIDENCE_CHARS, NDJSON, AskLine, Match, MatchBody, MatchReply, QuestionBody
 
@@ -66,16 +68,25 @@ async def find(body: SearchBody, cloud: CloudDep, caller: CallerDep, request: Re
 
 
 @router.post("/match")
-async def match(body: MatchBody, cloud: CloudDep, caller: CallerDep) -> MatchReply:
+async def match(body: MatchBody, cloud: CloudDep, caller: CallerDep, request: Request) -> MatchReply:
     """The m summaries that a question matches, best first, as when it is answered; with ``min_score`` down to another cosine.
 
-    Admins see their texts too.
+    Admins see their texts too. Given up when the caller goes.
     """
-    found, edges = await cloud.collector.matched(body.question, m=body.m, min_score=body.min_score)
+    found, edges = await while_connected(request, _matched(body, cloud, caller, request))
     shown = "admin" in caller.roles
     texts = await asyncio.to_thread(lambda: [cloud.summaries.text(one.edge, one.summary_id) if shown else "" for one in found])
     matches = [Match(edge=m.edge, summary_id=m.summary_id, score=m.score, text=text) for m, text in zip(found, texts, strict=True)]
     return MatchReply(matches=matches, edges=list(edges))
+
+
+async def _matched(body: MatchBody, cloud: Cloud, caller: Caller, request: Request) -> tuple[Sequence[SummaryMatch], Sequence[EdgeId]]:
+    limit_s = cloud.settings.answer_deadline_s
+    try:
+        async with asyncio.timeout(limit_s), request.app.state.search_admission.turn(caller.asker):
+            return await cloud.collector.matched(body.question, m=body.m, min_score=body.min_score)
+    except TimeoutError as error:
+        raise ModelTimeout(deadline_s=limit_s) from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,10 +94,10 @@ class _Turn(Generic[Said]):
     """Work that waits for its turn."""
 
     admission: Admission
+    asker: str
     run: Callable[[], Coroutine[Any, Any, Said]]
-    admit: Callable[
-        [], Coroutine[Any, Any, None]
-    ]  # raises Expelled, Quarantined for an asker that was shut out, also meanwhile: it learns nothing
+    # raises Expelled, Quarantined for an asker that was shut out, also meanwhile: it learns nothing
+    admit: Callable[[], Coroutine[Any, Any, None]]
     counting: Counting  # around whatever may fail, each failure within one of them
 
     async def counted(self) -> Said:
@@ -117,7 +128,7 @@ def _turn(
         await admit()
         requester, deadline = asking or f"operator:{caller.name}", Deadline(deadline_s)
         try:
-            async with asyncio.timeout(deadline_s), admission.turn():  # waiting for a turn counts
+            async with asyncio.timeout(deadline_s), admission.turn(caller.asker):  # waiting for a turn counts
                 wait = TraceStep("wait", round((deadline_s - deadline.left_s()) * 1000, 2))
                 said: Said = await work(deadline_s=deadline.left_s(), asking=asking, requester=requester)
         except (TimeoutError, ModelTimeout) as error:
@@ -130,7 +141,7 @@ def _turn(
             return answer
         return said
 
-    return _Turn(admission, run, admit, counting)
+    return _Turn(admission, caller.asker, run, admit, counting)
 
 
 async def _told(
@@ -139,8 +150,8 @@ async def _told(
     if NDJSON not in request.headers.get("accept", ""):
         return await while_connected(request, turn.counted())
     with turn.counting():
-        turn.admission.check()
-    return StreamingResponse(_lines(turn, line_of, heard), media_type=NDJSON, headers={"Cache-Control": "no-store"})
+        turn.admission.check(turn.asker)
+    return StreamingResponse(_lines(turn, line_of, heard), media_type=NDJSON)
 
 
 async def _lines(turn: _Turn[Said], line_of: Callable[[Said], AskLine | FindLine], heard: list[str]) -> AsyncIterator[bytes]:

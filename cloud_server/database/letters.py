@@ -4,15 +4,26 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Sequence
+from collections.abc import AsyncIterator, Coroutine, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from psycopg import AsyncConnection
 from psycopg_pool import AsyncConnectionPool
 
 from cloud_server.database.notices import CHANNEL, EVERYBODY
 from cloud_server.database.port import SharedDatabase
-from cloud_server.database.postgres import CONNECT_S, OPTIONS, READERS, STATEMENT_MS, URL, WRITERS, storable, told
+from cloud_server.database.postgres import (
+    CONNECT_S,
+    READERS,
+    URL,
+    WRITERS,
+    connection_options,
+    storable,
+    told,
+    transaction_start,
+)
 from shared.errors import SettingsError
 from shared.wire import MAX_POLLED
 
@@ -154,8 +165,10 @@ class Presence:
 def check_room(database: SharedDatabase) -> None:
     """Whether PostgreSQL takes as many connections as all clouds may want with this one; too few for all are logged.
 
-    Raises SettingsError for too few for this one alone.
+    Raises SettingsError for too few for this one alone. A pooler has a limit of its own, which it does not report.
     """
+    if database.is_pooled:
+        return
     room, others = database.row(ROOM) or (0, 0)
     wanted = CONNECTIONS * (others + 1)
     if room < CONNECTIONS:
@@ -189,14 +202,27 @@ def to_its_end(work: Coroutine[Any, Any, T]) -> asyncio.Future[T]:
 class LetterTables:
     """Raises StoreAway and DiskFull as ``PostgresDatabase``. ``replica``: this cloud's name, which no other process may have.
 
-    All times are PostgreSQL's: the clocks of clouds may differ.
+    All times are PostgreSQL's: the clocks of clouds may differ. ``pooled``: a pooler answers at ``url``.
     """
 
-    def __init__(self, url: str, replica: str, *, grace_s: float, alive_s: float) -> None:
-        self._always = {"replica": replica, "grace_s": grace_s, "alive_s": alive_s, "most": MAX_POLLED, "key": TIDIERS}
-        kwargs = {"autocommit": True, "options": OPTIONS, "connect_timeout": int(CONNECT_S), "tcp_user_timeout": STATEMENT_MS}
-        check = AsyncConnectionPool.check_connection
-        self._pool = AsyncConnectionPool(url, kwargs=kwargs, min_size=1, max_size=LINES, timeout=CONNECT_S, check=check, open=False)
+    def __init__(self, url: str, replica: str, *, pooled: bool, grace_s: float, alive_s: float) -> None:
+        self._always = {
+            "replica": replica,
+            "grace_s": grace_s,
+            "alive_s": alive_s,
+            "most": MAX_POLLED,
+            "key": TIDIERS,
+        }
+        self._start = transaction_start(pooled=pooled)
+        self._pool = AsyncConnectionPool(
+            url,
+            kwargs=connection_options(pooled=pooled),
+            min_size=1,
+            max_size=LINES,
+            timeout=CONNECT_S,
+            check=AsyncConnectionPool.check_connection,
+            open=False,
+        )
 
     async def open(self) -> None:
         """Connect, in the background."""
@@ -275,7 +301,7 @@ class LetterTables:
     async def tidy(self) -> None:
         """End what clouds that died have left, unless another cloud is at it: the lock ends with its transaction or its connection."""
         with told():
-            async with self._pool.connection() as connection, connection.transaction():
+            async with self._transaction() as connection:
                 turn = await (await connection.execute(TIDY, self._always)).fetchone()
                 for statement in TIDIED if turn and turn[0] else ():
                     await connection.execute(statement, self._always)
@@ -286,6 +312,13 @@ class LetterTables:
 
     async def _rows(self, statement: str, values: dict[str, Any]) -> list[tuple[Any, ...]]:
         with told(), storable():
-            async with self._pool.connection() as connection:
+            async with self._transaction() if self._start else self._pool.connection() as connection:
                 cursor = await connection.execute(statement, values)
                 return await cursor.fetchall() if cursor.description else []
+
+    @asynccontextmanager
+    async def _transaction(self) -> AsyncIterator[AsyncConnection]:
+        async with self._pool.connection() as connection, connection.transaction():
+            if self._start:
+                await connection.execute(self._start)
+            yield connection

@@ -72,6 +72,7 @@ class SharedDatabase(Database, Protocol):
     """A store that several clouds have open at once."""
 
     url: str  # with its password: not for any log
+    is_pooled: bool  # a pooler stands between: nothing lasts in a session, and no notice arrives
 
     def join(self) -> AbstractContextManager[Transaction]:
         """As ``write``, but others may write meanwhile."""

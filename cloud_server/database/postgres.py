@@ -20,16 +20,23 @@ from shared.sqlite import migrations_of
 SCHEMA = "dgrag"  # all tables stand in it: a database may hold other things
 WRITERS = 0x6467726167  # key of the advisory lock that the one writer of all clouds holds ("dgrag")
 ERASERS = WRITERS + 1  # the same for whoever erases
+VACUUM = f"VACUUM {SCHEMA}.summaries, {SCHEMA}.memories"
 IDLE_MS = 10_000  # then a transaction whose cloud has vanished ends, and others may write
 READERS = 8  # connections of one cloud, beside its writer's
 CONNECT_S = 2.0  # longest wait for a connection before a request is told to come again
 RECONNECT_S = 5.0  # then a connection is given up, and the next request tries: else the pool would wait ever longer between two tries
 STATEMENT_MS = 30_000  # longest run of one statement; a writer waits as long for its turn
 URL = "DGRAG_CLOUD_DATABASE_URL"
-OPTIONS = (
-    f"-c search_path={SCHEMA} -c statement_timeout={STATEMENT_MS} -c lock_timeout={STATEMENT_MS}"
-    f" -c idle_in_transaction_session_timeout={IDLE_MS} -c synchronous_commit=on"
-)
+SESSION = {  # what holds for each of our statements
+    "search_path": SCHEMA,
+    "statement_timeout": STATEMENT_MS,
+    "lock_timeout": STATEMENT_MS,
+    "idle_in_transaction_session_timeout": IDLE_MS,
+    "synchronous_commit": "on",
+}
+PROCESS = "SELECT pg_backend_pid()"
+OPTIONS = " ".join(f"-c {name}={value}" for name, value in SESSION.items())
+LOCALLY = "; ".join(f"SET LOCAL {name} = '{value}'" for name, value in SESSION.items())
 
 log = logging.getLogger("dgrag.cloud.postgres")
 
@@ -63,6 +70,46 @@ class NamedRow(tuple[Any, ...]):
 def named_rows(cursor: psycopg.Cursor[Any]) -> Callable[[Sequence[Any]], NamedRow]:
     """Psycopg's way to be told how rows are made."""
     return no_result if cursor.description is None else NamedRow.of([column.name for column in cursor.description])
+
+
+def check_url(url: str, *, setting: str) -> None:
+    """Raises SettingsError for what is no URL, without its password."""
+    try:
+        psycopg.conninfo.conninfo_to_dict(url)
+    except psycopg.ProgrammingError as error:
+        message = f"{setting} is not of the form postgresql://user:password@host/database"
+        raise SettingsError(message, next_step=f"check {setting}") from error
+
+
+def is_pooled(url: str) -> bool:
+    """Whether a pooler such as PgBouncer answers at ``url``. Raises as psycopg.
+
+    PostgreSQL announces at the start of a connection which of its processes works for it; a pooler
+    announces a number of its own, and may give each transaction to another process.
+    """
+    with psycopg.connect(url, autocommit=True, prepare_threshold=None, connect_timeout=int(CONNECT_S)) as connection:
+        row = connection.execute(PROCESS).fetchone()
+        return row is None or row[0] != connection.info.backend_pid
+
+
+def connection_options(*, pooled: bool) -> dict[str, Any]:
+    """What each connection begins with.
+
+    Behind a pooler nothing lasts longer than a transaction: no start options, which poolers refuse,
+    and no prepared statements. ``transaction_start`` stands in for the options there.
+    """
+    own: dict[str, Any] = {"prepare_threshold": None} if pooled else {"options": OPTIONS}
+    return {
+        "autocommit": True,
+        "connect_timeout": int(CONNECT_S),
+        "tcp_user_timeout": STATEMENT_MS,
+        **own,
+    }
+
+
+def transaction_start(*, pooled: bool) -> str:
+    """The statements at the start of each transaction; "": none."""
+    return LOCALLY if pooled else ""
 
 
 @lru_cache(maxsize=512)
@@ -144,19 +191,13 @@ class PostgresDatabase:
     def __init__(self, url: str, *, name: str = "") -> None:
         self.url = url
         self._writing = threading.RLock()  # one writer a cloud: else all of the pool might wait for the one lock
-        try:
-            psycopg.conninfo.conninfo_to_dict(url)
-        except psycopg.ProgrammingError as error:
-            raise SettingsError(f"{URL} is not of the form postgresql://user:password@host/database", next_step=f"check {URL}") from error
-        kwargs: dict[str, Any] = {
-            "autocommit": True,
-            "row_factory": named_rows,
-            "options": OPTIONS,
-            "application_name": f"dgrag {name}".strip(),
-            "connect_timeout": int(CONNECT_S),
-            "tcp_user_timeout": STATEMENT_MS,
-        }
-        migrate(url, kwargs)
+        check_url(url, setting=URL)
+        with connecting():
+            self.is_pooled = is_pooled(url)
+        kwargs = connection_options(pooled=self.is_pooled)
+        kwargs |= {"row_factory": named_rows, "application_name": f"dgrag {name}".strip()}
+        self._start = transaction_start(pooled=self.is_pooled)
+        migrate(url, kwargs, start=self._start)
         self._pool: ConnectionPool[psycopg.Connection[NamedRow]] = ConnectionPool(
             url,
             kwargs=kwargs,
@@ -189,17 +230,34 @@ class PostgresDatabase:
     @contextmanager
     def join(self) -> Iterator[Writer]:
         """As ``write``, but others may write meanwhile."""
-        with told(), self._pool.connection() as connection, connection.transaction():
+        with told(), self._transaction() as connection:
             yield Writer(connection)
+
+    @contextmanager
+    def _transaction(self) -> Iterator[psycopg.Connection[NamedRow]]:
+        with self._pool.connection() as connection, connection.transaction():
+            if self._start:
+                connection.execute(self._start)
+            yield connection
+
+    @contextmanager
+    def _statement(self) -> Iterator[psycopg.Connection[NamedRow]]:
+        """For one statement: behind a pooler a transaction, which carries the settings."""
+        if self.is_pooled:
+            with self._transaction() as connection:
+                yield connection
+        else:
+            with self._pool.connection() as connection:
+                yield connection
 
     def rows(self, sql: str, arguments: Sequence[Any] = ()) -> list[NamedRow]:
         """All rows of a query, from the last commit."""
-        with told(), storable(), self._pool.connection() as connection:
+        with told(), storable(), self._statement() as connection:
             return connection.execute(translated(sql), arguments).fetchall()
 
     def row(self, sql: str, arguments: Sequence[Any] = ()) -> NamedRow | None:
         """The first row of a query, or None."""
-        with told(), storable(), self._pool.connection() as connection:
+        with told(), storable(), self._statement() as connection:
             return connection.execute(translated(sql), arguments).fetchone()
 
     def size(self) -> int:
@@ -210,35 +268,54 @@ class PostgresDatabase:
         return int(found["bytes"]) if found else 0
 
     def erase(self) -> bool:
-        """Let PostgreSQL use the room of what was deleted again; False while another cloud is at it: its lock ends with its connection.
+        """Let PostgreSQL use the room of what was deleted again; False while another cloud is at it: its lock ends with its transaction.
 
         The log of PostgreSQL and its backups are the operator's to keep short.
         """
-        with told(), self._pool.connection() as connection:
-            turn = connection.execute("SELECT pg_try_advisory_lock(%s)", (ERASERS,)).fetchone()
+        with told(), self._transaction() as holder:
+            turn = holder.execute("SELECT pg_try_advisory_xact_lock(%s)", (ERASERS,)).fetchone()
             if turn is None or not turn[0]:
                 return False
+            holder.execute("SET LOCAL idle_in_transaction_session_timeout = 0")  # it waits while the other connection works
+            self._vacuum()
+        return True
+
+    def _vacuum(self) -> None:
+        """No transaction may hold it; a large table takes longer than any request may."""
+        with self._pool.connection() as connection:
+            if self.is_pooled:  # PostgreSQL's own limit counts there, and is none by default
+                connection.execute(VACUUM)
+                return
+            connection.execute("SET statement_timeout = 0")
             try:
-                connection.execute("SET statement_timeout = 0")  # a large table takes longer than any request may
-                connection.execute("VACUUM summaries, memories")
+                connection.execute(VACUUM)
             finally:
                 connection.execute("RESET statement_timeout")
-                connection.execute("SELECT pg_advisory_unlock(%s)", (ERASERS,))
-        return True
 
     def close(self) -> None:
         """Close all connections."""
         self._pool.close()
 
 
-def migrate(url: str, kwargs: Mapping[str, Any]) -> None:
-    """Run what is missing; one cloud of several does it, the others wait.
+@contextmanager
+def connecting() -> Iterator[None]:
+    """Around what is done at the start. Raises StoreAway with the reason: who starts a cloud may know it."""
+    try:
+        yield
+    except AWAY as error:
+        raise StoreAway(one_line(error)) from error
+
+
+def migrate(url: str, kwargs: Mapping[str, Any], *, start: str) -> None:
+    """Run what is missing; one cloud of several does it, the others wait. ``start``: of the transaction.
 
     Raises StoreAway with the reason, SettingsError for a user who may not, and StoreError for a store of a newer release.
     """
     migrations = migrations_of("cloud_server.database", "migrations/postgres")
     try:
-        with psycopg.connect(url, **kwargs) as connection, connection.transaction():
+        with connecting(), psycopg.connect(url, **kwargs) as connection, connection.transaction():
+            if start:
+                connection.execute(start)
             connection.execute("SELECT pg_advisory_xact_lock(%s)", (WRITERS,))
             if connection.execute("SELECT 1 FROM pg_namespace WHERE nspname = %s", (SCHEMA,)).fetchone() is None:
                 connection.execute(f"CREATE SCHEMA {SCHEMA}")
@@ -254,5 +331,3 @@ def migrate(url: str, kwargs: Mapping[str, Any]) -> None:
     except said.InsufficientPrivilege as error:
         step = f"let it make the schema {SCHEMA}: GRANT CREATE ON DATABASE …, or make it this user's own"
         raise SettingsError(f"the user of {URL} may not: {one_line(error)}", next_step=step) from error
-    except AWAY as error:
-        raise StoreAway(one_line(error)) from error

@@ -7,14 +7,17 @@ import logging
 from collections import defaultdict
 from collections.abc import Callable, Collection
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.routing.delta_embedding import DeltaEmbedding, part_turns
 from cloud_server.routing.memories import MemoryStore
 from cloud_server.routing.renewal import News
 from cloud_server.routing.replica import Replicated
 from cloud_server.routing.screening import UNCONFIRMED, Samples, judged_words, memory_words
+from shared.admission import Admission
 from shared.ports import Embedder, FloatArray, VectorIndex, embed_questions
 from shared.records import EdgeId
 from shared.text.same_question import fits, is_narrower, is_other_answer, is_same_way
@@ -48,8 +51,17 @@ class MemoryIndex:
     """Takes deltas in, finds memories; the store holds the truth, and the indexes follow it (``routing.renewal``)."""
 
     def __init__(
-        self, registry: EdgeRegistry, store: MemoryStore, direct: VectorIndex, hints: VectorIndex, embedder: Embedder, *, is_on: bool
+        self,
+        registry: EdgeRegistry,
+        store: MemoryStore,
+        direct: VectorIndex,
+        hints: VectorIndex,
+        embedder: Embedder,
+        *,
+        is_on: bool,
+        turns: Admission | None = None,
     ) -> None:
+        """``turns``: of the embedder, where others use it too."""
         self._registry = registry
         self._store = store
         self._news = News(store)
@@ -58,7 +70,8 @@ class MemoryIndex:
         self._embedder = embedder
         self._samples = Samples()  # what other edges' memories are measured by
         self._writing = asyncio.Lock()
-        self._embedding = defaultdict[EdgeId, asyncio.Lock](asyncio.Lock)  # an edge that sends much holds up itself
+        embed = partial(embed_questions, embedder)
+        self._embedding = DeltaEmbedding(embed, turns or part_turns(), dimensions=embedder.dimensions)
         self.is_on = is_on
 
     async def open(self) -> None:
@@ -87,15 +100,23 @@ class MemoryIndex:
     async def accept(self, edge: EdgeId, delta: MemoryDelta) -> None:
         """Apply a delta once; a repeated or older one changes nothing. Copies and hubs are stored, but not matched.
 
-        Raises as ``MemoryStore.fits``.
+        What is written is written to its end, also where the caller is cancelled. Raises Overloaded, and as ``MemoryStore.fits``.
         """
-        async with self._embedding[edge]:
+        async with self._embedding.one_delta(edge):
             if not await asyncio.to_thread(self._store.fits, edge, delta):  # before the embedder works for nothing
                 return
             told = tuple({memory.memory_id: memory for memory in delta.upserts}.values())
-            vectors = await self._embed([memory.question for memory in told])
-            async with self._writing:
-                await asyncio.to_thread(self._apply, edge, delta.model_copy(update={"upserts": told}), vectors)
+            vectors = await self._embedding.vectors(edge, [memory.question for memory in told])
+            writing = self._write(edge, delta.model_copy(update={"upserts": told}), vectors)
+            await asyncio.shield(asyncio.ensure_future(writing))
+
+    def forget_unfinished(self, edge: EdgeId) -> None:
+        """Keep no vectors of a delta that an edge has not sent to its end."""
+        self._embedding.forget(edge)
+
+    async def _write(self, edge: EdgeId, delta: MemoryDelta, vectors: FloatArray) -> None:
+        async with self._writing:
+            await asyncio.to_thread(self._apply, edge, delta, vectors)
 
     def _apply(self, edge: EdgeId, delta: MemoryDelta, vectors: FloatArray) -> None:
         self._renew()  # what others tell is what a delta is measured by
@@ -162,11 +183,6 @@ class MemoryIndex:
             if edge not in barred and reaches(edge) and len(found[edge]) < MAX_MEMORIES_ASKED:
                 found[edge].append(memory_id)
         return {edge: tuple(memory_ids) for edge, memory_ids in found.items() if memory_ids}
-
-    async def _embed(self, texts: list[str]) -> FloatArray:
-        if not texts:
-            return np.empty((0, self._embedder.dimensions), dtype=np.float32)
-        return await embed_questions(self._embedder, texts)
 
 
 def _asks_the_same(question: str, memory: MemoryBody) -> bool:

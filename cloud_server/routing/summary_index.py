@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections import defaultdict
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
 import numpy as np
 
 from cloud_server.registry.edges import EdgeRegistry
+from cloud_server.routing.delta_embedding import DeltaEmbedding, part_turns
 from cloud_server.routing.lexical import LexicalIndex
 from cloud_server.routing.matching import Descent, SummaryMatch, Untold, WordMatches, by_words, led_by_words, match, second_opinion
 from cloud_server.routing.renewal import News
 from cloud_server.routing.replica import Shelf
 from cloud_server.routing.screening import Samples, judged
 from cloud_server.routing.summaries import SummaryStore
+from shared.admission import Admission
 from shared.ports import Embedder, FloatArray, VectorIndex
 from shared.records import EdgeId, SummaryDelta
 from shared.text.asking import is_foreign
@@ -30,8 +31,16 @@ class SummaryIndex:
     """Takes deltas in, finds summaries, forgets edges."""
 
     def __init__(
-        self, registry: EdgeRegistry, store: SummaryStore, index: VectorIndex, embedder: Embedder, *, english_only: bool = False
+        self,
+        registry: EdgeRegistry,
+        store: SummaryStore,
+        index: VectorIndex,
+        embedder: Embedder,
+        *,
+        english_only: bool = False,
+        turns: Admission | None = None,
     ) -> None:
+        """``turns``: of the embedder, where others use it too."""
         self._registry = registry
         self._store = store
         self._news = News(store)
@@ -41,7 +50,7 @@ class SummaryIndex:
         self._lexicon = LexicalIndex()  # of the same summaries as the index
         self._samples = Samples()  # what other edges' summaries are measured by
         self._writing = asyncio.Lock()  # one renewal at a time
-        self._embedding = defaultdict[EdgeId, asyncio.Lock](asyncio.Lock)  # an edge that sends much holds up itself
+        self._embedding = DeltaEmbedding(embedder.embed, turns or part_turns(), dimensions=embedder.dimensions)
 
     def __len__(self) -> int:
         return len(self._index)
@@ -72,14 +81,17 @@ class SummaryIndex:
     async def accept(self, edge: EdgeId, delta: SummaryDelta) -> None:
         """Apply a delta once; a repeated or older one changes nothing. Copies and hubs are stored, but not matched.
 
-        Raises as ``SummaryStore.fits``.
+        What is written is written to its end, also where the caller is cancelled. Raises Overloaded, and as ``SummaryStore.fits``.
         """
-        async with self._embedding[edge]:
+        async with self._embedding.one_delta(edge):
             if not await asyncio.to_thread(self._store.fits, edge, delta):  # before the embedder works for nothing
                 return
-            vectors = await self._embed([summary.text for summary in delta.upserts])
-            async with self._writing:
-                await asyncio.to_thread(self._apply, edge, delta, vectors)
+            vectors = await self._embedding.vectors(edge, [summary.text for summary in delta.upserts])
+            await asyncio.shield(asyncio.ensure_future(self._write(edge, delta, vectors)))
+
+    async def _write(self, edge: EdgeId, delta: SummaryDelta, vectors: FloatArray) -> None:
+        async with self._writing:
+            await asyncio.to_thread(self._apply, edge, delta, vectors)
 
     def _apply(self, edge: EdgeId, delta: SummaryDelta, vectors: FloatArray) -> None:
         self._renew()  # what others tell is what a delta is measured by
@@ -107,6 +119,7 @@ class SummaryIndex:
         async with self._writing:
             purged = await asyncio.to_thread(self._registry.expel, edge, by=by)
             await asyncio.to_thread(self._renew)
+            self._embedding.forget(edge)
             return purged
 
     async def match(
@@ -196,8 +209,3 @@ class SummaryIndex:
             return by_words(shared, vectors, self._index, min_cosine=min_cosine, barred=barred, untold=untold)
 
         return await asyncio.to_thread(found)
-
-    async def _embed(self, texts: list[str]) -> FloatArray:
-        if not texts:
-            return np.empty((0, self._embedder.dimensions), dtype=np.float32)
-        return await self._embedder.embed(texts)

@@ -21,9 +21,8 @@ from deploy.cli.sending import (
     Refused,
     SentDocument,
     SourceFile,
-    files_in,
     is_corpus,
-    left_out,
+    listing,
     rows,
     send,
     size,
@@ -36,7 +35,7 @@ from edge_node.documents.collections import BadRow
 from shared.client.errors import body
 from shared.plural import counted
 from shared.ports import SystemClock
-from shared.text.plain import plain
+from shared.text.plain import one_line
 
 MOST_NAMED = 10  # files that were left out
 NO_READER = f"no reader knows this kind of file, so it is left out of its folder; readable are {READABLE}"
@@ -64,7 +63,7 @@ def _estimates(http: httpx2.Client, url: str, files: Sequence[SourceFile], bad: 
             for batch in _batches(file, bad):
                 yield body(http.post(f"{url}/v1/estimate", json={"documents": batch}, timeout=UPLOAD_TIMEOUT))
         else:
-            with file.path.open("rb") as content:
+            with file.open() as content:
                 yield body(http.post(f"{url}/v1/estimate", files={"file": (file.name, content)}, timeout=UPLOAD_TIMEOUT))
 
 
@@ -94,25 +93,27 @@ def add(
     only_estimate: Annotated[bool, typer.Option("--estimate", help="Say what it would cost, and add nothing.")] = False,
 ) -> None:
     """Give an edge documents. They stay there; ends with 1 when any was parked, refused or skipped."""
-    url, files = only_edge_url(StateDir(state), edge), files_in(paths)
+    url, found = only_edge_url(StateDir(state), edge), listing(paths)
     if only_estimate:
         with client() as http, err().status("reading …"):
-            cost = estimate(http, url, files)
-        cost["unreadable"] += [{"name": name, "code": "skipped", "reason": NO_READER} for name in left_out(paths)]
+            cost = estimate(http, url, found.files)
+        skipped = [(refused.name, refused.reason) for refused in found.refused] + [(name, NO_READER) for name in found.left_out]
+        cost["unreadable"] += [{"name": name, "code": "skipped", "reason": reason} for name, reason in skipped]
         typer.echo(orjson.dumps(cost).decode()) if as_json else out().print(render.cost(cost))
         return
     marks = None if labels is None else [label.strip() for label in labels.split(",") if label.strip()]
-    if skipped := left_out(paths):
-        said = f"left out, as no reader knows them: {', '.join(skipped[:MOST_NAMED])}{' …' if len(skipped) > MOST_NAMED else ''}"
-        err().print(plain(said), style="yellow", markup=False)
+    if found.left_out:
+        more = " …" if len(found.left_out) > MOST_NAMED else ""
+        said = f"left out, as no reader knows them: {', '.join(found.left_out[:MOST_NAMED])}{more}"
+        err().print(one_line(said), style="yellow", markup=False)
     with client() as http:
         with SendBars(err()) as bars:
-            results = list(send(http, url, files, marks, partial(bars.advance, "sending", size(files))))
+            results = list(send(http, url, found.files, marks, partial(bars.advance, "sending", size(found.files))))
         statuses = dict[str, EdgeStatus]()
         if wait:
             with IndexBoard(err(), SystemClock()) as board:
                 statuses = wait_settled(http, [url], board.show, check=lambda: None)
-        results = settle(http, url, results)
+        results = [*found.refused, *settle(http, url, results)]
     if as_json:
         typer.echo(orjson.dumps(as_body(results)).decode())
     else:

@@ -21,6 +21,7 @@ from edge_node.documents.archive import POLICY, SETTINGS, Archive, ArchivedDocum
 from shared.client.errors import ServiceError, body
 from shared.errors import InputError
 from shared.plural import counted
+from shared.text.plain import one_line
 
 LEFT_OUT = 4
 REFUSED_ALL = frozenset({401, 403, 404, 507})  # by a status that the next document would get too
@@ -60,7 +61,7 @@ def export(
     else:
         out().print(f"{target}: {counted(len(manifest.documents), 'document')} of {manifest.edge}, checked", markup=False)
     if manifest.left_out:
-        err().print(f"damaged on the edge's disk, and left out: {', '.join(manifest.left_out)}", markup=False)
+        err().print(f"damaged on the edge's disk, and left out: {', '.join(map(one_line, manifest.left_out))}", markup=False)
         raise typer.Exit(LEFT_OUT)
 
 

@@ -24,7 +24,7 @@ from shared.client.hearing import events
 from shared.errors import InputError
 from shared.records import Answer
 from shared.reduce import ignore_text
-from shared.text.plain import plain
+from shared.text.plain import one_line
 
 ANSWER_TIMEOUT = httpx2.Timeout(600.0, connect=5.0)  # an edge has its own, shorter deadline
 
@@ -176,10 +176,10 @@ def hints(answer: Answer, edge: str | None, state: Path = DEFAULT_STATE) -> Iter
     """
     where = "" if state == DEFAULT_STATE else f" --state {state}"
     if opened := next((item for item in answer.citations if item.report), None):
-        yield f"to read a report: dgrag report {plain(opened.report)} --edge {plain(opened.edge)}{where}"
+        yield f"to read a report: dgrag report {one_line(opened.report)} --edge {one_line(opened.edge)}{where}"
     own_memory = answer.route == "memory" and answer.memory is not None and not answer.memory.why_not  # another site's takes no verdict
     if answer.answered and (answer.route == "local" or own_memory):
-        yield f"right or wrong? dgrag feedback {plain(answer.query_id)} right|wrong" + (f" --edge {edge}" if edge else "") + where
+        yield f"right or wrong? dgrag feedback {one_line(answer.query_id)} right|wrong" + (f" --edge {edge}" if edge else "") + where
 
 
 def would_send(reply: Any) -> bool:

@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from rich.console import Console, ConsoleOptions, RenderableType
 from rich.progress import BarColumn, DownloadColumn, Progress, ProgressColumn, SpinnerColumn, Task, TaskID, TextColumn, TimeElapsedColumn
@@ -17,13 +17,20 @@ from rich.text import Text
 from deploy.cli.sending import EdgeStatus
 from shared.plural import counted
 from shared.ports import Clock
-from shared.text.plain import plain
+from shared.text.plain import one_line, plain
 
 QUIET_S = 5.0  # between two lines, and before a wait is explained
 
 
 class InertConsole(Console):
-    """Prints text of other sites as what it is: no control character in it reaches the terminal."""
+    """Prints text of other sites as what it is: no control character in it reaches the terminal, and it forges no line.
+
+    A ``str`` is one line. What has several is made of renderables, where ``plain`` is for texts and ``one_line`` for names.
+    """
+
+    def print(self, *objects: object, **options: Any) -> None:
+        """As rich does."""
+        super().print(*(one_line(each) if isinstance(each, str) else each for each in objects), **options)
 
     def render(self, renderable: RenderableType, options: ConsoleOptions | None = None) -> Iterator[Segment]:
         """As rich does; its own control codes pass."""

@@ -23,13 +23,14 @@ from deploy.cli import render
 from deploy.cli.ask import Mode, as_answer, query
 from deploy.cli.board import err, out
 from deploy.cli.rest import Json, client
-from deploy.cli.sending import files_in
+from deploy.cli.sending import listing
 from deploy.cli.up import WEAK, bring_up
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Plan
 from deploy.cluster.lifecycle import supervised
 from deploy.cluster.local import ByProcess
 from deploy.cluster.runtimes import Runtime
+from deploy.cluster.services import EdgeOptions
 from deploy.cluster.state import Member, StateDir
 from shared.plural import counted
 from shared.records import Answer
@@ -197,7 +198,8 @@ def as_body(asked: Sequence[AskedSample], first_answer_s: float, total_s: float)
 
 
 def _ask_all(runtime: Runtime, http: httpx2.Client, model: str) -> Iterator[AskedSample]:
-    _, failed = bring_up(runtime, Plan(SITES, model=model), {site: files_in([SAMPLES / site]) for site in SITES}, http)
+    plan = Plan(SITES, model=model, options=EdgeOptions(share="full"))  # made-up documents: all may be quoted
+    _, failed = bring_up(runtime, plan, {site: listing([SAMPLES / site]) for site in SITES}, http)
     if failed:
         reasons = "; ".join(f"{result.name}: {result.reason}" for result in failed)
         raise ClusterError(f"{counted(len(failed), 'sample document')} not indexed: {reasons}", next_step="see the edge's log")

@@ -20,7 +20,7 @@ from deploy.cluster.errors import ClusterError
 from deploy.cluster.state import StateDir
 from shared.client.errors import ServiceError, body
 from shared.plural import counted
-from shared.text.plain import plain
+from shared.text.plain import one_line
 
 DOCUMENT_ID = re.compile("[0-9a-f]{24}")
 SETTLE_TIMEOUT = httpx2.Timeout(600.0, connect=5.0)  # a deletion answers when the graph has followed
@@ -50,8 +50,8 @@ def documents(
         typer.echo(orjson.dumps({"documents": found}).decode())
     else:
         for view in found:
-            out().print(Text(plain(view["name"]), style="bold"), soft_wrap=True)  # never cut: it is copied into another command
-            out().print(Padding(Text(plain(facts(view))), (0, 0, 0, 2)))
+            out().print(Text(one_line(view["name"]), style="bold"), soft_wrap=True)  # never cut: it is copied into another command
+            out().print(Padding(Text(one_line(facts(view))), (0, 0, 0, 2)))
         where = f" at {names[0]}; --edge lists those of {', '.join(names[1:])}" if names[1:] else ""
         out().print(f"{counted(len(found), 'document')}{f', {status.value},' if status else ''}{where}".rstrip(","), markup=False)
 

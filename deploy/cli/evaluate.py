@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import httpx2
 import orjson
 import typer
+from rich.text import Text
 
 from deploy.cli import render
 from deploy.cli.ask import Mode, as_answer, query
@@ -146,7 +147,8 @@ def _show(verdicts: Sequence[Verdict], changed: Sequence[Change] | None, compare
     out().print(_costs(rows[-1][1]), markup=False)
     if changed is not None:
         better = sum(one.now > one.before for one in changed)
-        out().print(f"\nof {counted(compared, 'question')} of the other run {better} better, {len(changed) - better} worse", markup=False)
+        out().print(Text())
+        out().print(f"of {counted(compared, 'question')} of the other run {better} better, {len(changed) - better} worse", markup=False)
         if changed:
             out().print(render.lines(CHANGE_COLUMNS, [(one.question, f"{one.before:.0%}", f"{one.now:.0%}") for one in changed[:SHOWN]]))
     for one in (one for one in verdicts if one.trouble):
@@ -166,8 +168,8 @@ def _yes(verdict: bool | None) -> str:
     return "" if verdict is None else "yes" if verdict else "no"
 
 
-def _figures_row(site: str, row: Figures) -> tuple[str, ...]:
-    shares = (f"{percent(getattr(row, name))}\n{interval(getattr(row, name))}" for name in SHARES)
+def _figures_row(site: str, row: Figures) -> tuple[str | Text, ...]:
+    shares = (Text(f"{percent(getattr(row, name))}\n{interval(getattr(row, name))}") for name in SHARES)
     return site, str(row.questions), *shares, "–" if row.seconds_p50 is None else f"{row.seconds_p50:.1f}"
 
 

@@ -19,7 +19,7 @@ from deploy.cli.board import out
 from deploy.cli.rest import DEFAULT_STATE, Edge, Json, State, client, edge_url, only_edge_url, paged
 from deploy.cluster.state import StateDir
 from shared.client.errors import ServiceError, body
-from shared.text.plain import plain
+from shared.text.plain import one_line, plain
 
 REPORT_TIMEOUT = httpx2.Timeout(120.0, connect=5.0)  # the first one of a large community needs all that are within it
 COMMUNITY_COLUMNS = ("id", ">entities", ">passages", ">rating", ">parts", "about")
@@ -53,7 +53,7 @@ def memories(
     with client() as http:
         if delete:
             body(http.delete(f"{url}/v1/memories/{quote(delete, safe='')}"))
-            out().print(f"{plain(delete)} answers no more, for good", markup=False)
+            out().print(f"{one_line(delete)} answers no more, for good", markup=False)
             return
         found = list(islice(paged(http, f"{url}/v1/memories"), limit + 1 if limit else None))
     shown, is_cut = (found[:limit], len(found) > limit) if limit else (found, False)
@@ -139,15 +139,15 @@ def fetched(http: httpx2.Client, url: str, community: str) -> Any:
 
 def shown(report: dict[str, Any]) -> RenderableType:
     """A report as text: title, rating and summary, then its findings."""
-    title = Text(plain(report["title"] or "without a name"), style="bold")
-    head = Text(plain(f"rating {report['rating']} of 10: {report['reason']}"), style="dim")
+    title = Text(one_line(report["title"] or "without a name"), style="bold")
+    head = Text(one_line(f"rating {report['rating']} of 10: {report['reason']}"), style="dim")
     summary = [Text(plain(report["summary"]))] if report["summary"] else []
     return Group(title, head, *summary, Text(), *(line for finding in report["findings"] for line in _finding(finding)))
 
 
 def _finding(finding: dict[str, Any]) -> tuple[RenderableType, RenderableType]:
     documents = ", ".join(dict.fromkeys(source["document"] for source in finding["sources"]))
-    return Text(plain(f"- {finding['text']}")), Padding(Text(plain(documents), style="dim"), (0, 0, 0, 2))
+    return Text(plain(f"- {finding['text']}")), Padding(Text(one_line(documents), style="dim"), (0, 0, 0, 2))
 
 
 def _community_row(view: dict[str, Any]) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import httpx2
 import typer
 from pydantic import ValidationError
+from rich.text import Text
 from typer.core import TyperGroup
 
 from deploy.cli import add, archive, ask, calibrate, cloud, documents, evaluate, knowledge, mcp, model, scenario, services, status, sync, up
@@ -22,7 +23,7 @@ from deploy.cluster.errors import ChildCrashError, ClusterError
 from deploy.cluster.lifecycle import Interrupted
 from shared.client.errors import unreachable
 from shared.errors import DgragError
-from shared.text.plain import plain
+from shared.text.plain import one_line, plain
 
 app = typer.Typer(
     name="dgrag",
@@ -102,7 +103,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
     try:
         app(arguments, prog_name="dgrag")
     except ChildCrashError as crash:
-        err().print(crash.tail, markup=False, style="dim", soft_wrap=True)
+        err().print(Text(plain(crash.tail)), style="dim", soft_wrap=True)
         fail(crash.message, crash.next_step)
     except DgragError as error:
         fail(error.message, error.next_step, code=error.exit_status)
@@ -122,7 +123,7 @@ def run(arguments: Sequence[str] | None = None) -> None:
 def fail(message: str, next_step: str, *, code: int = 1) -> None:
     """Say in one line what failed and what to do, and end."""
     line = f"dgrag: {message}" + (f" ({next_step})" if next_step else "")
-    typer.echo(plain(" ".join(line.split())), err=True)
+    typer.echo(one_line(" ".join(line.split())), err=True)
     sys.exit(code)
 
 

@@ -19,7 +19,7 @@ from edge_node.cloud.client import CloudClient, cloud_http
 from edge_node.cloud.membership import Joined, Membership
 from edge_node.egress.ledger import GuestLedger
 from edge_node.egress.policy_file import NAME
-from edge_node.policy.rules import CLOSED
+from edge_node.policy.rules import first_policy
 from edge_node.settings import EdgeSettings
 from shared.errors import InputError
 from shared.identity import key_id, replace_private
@@ -60,7 +60,7 @@ def join(
 
     async def joined(client: CloudClient, membership: Membership) -> None:
         if not is_loopback(client.host):
-            _close(state)  # first: an edge that starts without a policy writes one that is open
+            _close(state)  # first: an edge that starts without a policy writes one by its settings
         await joining.join(client, membership, invitation=invitation)
 
     with_client(cloud, EdgeId(name), state, joined, ca=ca, plain_http=plain_http)
@@ -75,10 +75,11 @@ def _close(state: Path) -> None:
     if EdgeSettings(state_dir=state).policy_file is not None or target.exists():
         return
     try:
-        replace_private(target, CLOSED.encode())
+        replace_private(target, first_policy("never").encode())
     except OSError as error:
         raise InputError(f"{target} cannot be written: {error.strerror}", next_step="check the folder") from error
     typer.echo(f"nothing leaves until you say what may: {target}")
+    typer.echo(f"say it with: dgrag policy share summary --state {state}")
 
 
 def rotate(state: Store = DEFAULT_STATE, edge: StoreOf = None, ca: Authority = None, plain_http: PlainHttp = False) -> None:

@@ -17,28 +17,38 @@ from deploy.cli.board import err, out, waiting
 from deploy.cli.rest import DEFAULT_STATE, Json, Store, StoreOf, store_of
 from edge_node.build import Adapters
 from edge_node.egress.dry_run import Shown, spending
-from edge_node.egress.policy_file import NAME
+from edge_node.egress.policy_editor import FOLDER, PolicyEditor
+from edge_node.egress.policy_file import NAME, PolicyFile
 from edge_node.node import EdgeNode
-from edge_node.policy.rules import STANDARD, doubts, parse
+from edge_node.policy.choices import shared, written
+from edge_node.policy.rules import EscalationMode, doubts, first_policy, parse
+from edge_node.policy.shares import MEANING, QUESTIONS
+from edge_node.records import Share
 from edge_node.settings import EdgeSettings
 from edge_node.trial import shown_evidence, trial, trial_sync
 from shared.errors import Conflict, InputError
 from shared.limits import RetryBudget
 from shared.models.build import build_embedder, build_former, build_generator, build_tokenizer, made_by, model_http
 from shared.models.settings import ModelSettings
+from shared.ports import SystemClock
 from shared.wire import EVIDENCE_BUDGET_TOKENS, POINTS_MAX_BYTES, SharedLevel, Task
 
+WHO = "dgrag policy share"  # in the history of the policy
 app = typer.Typer()
 File = Annotated[Path, typer.Argument(metavar="FILE", help="A policy.")]
 
 
 @app.command()
-def init(edge: StoreOf = None, state: Store = DEFAULT_STATE) -> None:
-    """Write the standard policy with its comments, where there is none."""
+def init(
+    edge: StoreOf = None,
+    state: Store = DEFAULT_STATE,
+    share: Annotated[Share, typer.Option(help="What may leave of documents without a label.")] = "summary",
+) -> None:
+    """Write a policy with comments on all that it can say, where there is none."""
     target = store_of(state, edge) / NAME
     try:
         with target.open("x", encoding="utf-8") as file:
-            file.write(STANDARD)
+            file.write(first_policy(share))
     except FileExistsError as error:
         raise Conflict(f"{target} is there already", next_step="edit it") from error
     except OSError as error:
@@ -63,6 +73,35 @@ def show(edge: StoreOf = None, state: Store = DEFAULT_STATE, as_json: Json = Fal
         typer.echo(orjson.dumps({"key": policy.key, **policy.model_dump()}).decode())
     else:
         out().print(policy_text.policy(policy))
+
+
+@app.command("share")
+def share_documents(
+    share: Annotated[Share, typer.Argument(metavar="WORD", help="What may leave of them: never, summary, evidence or full.")],
+    edge: StoreOf = None,
+    state: Store = DEFAULT_STATE,
+    label: Annotated[str, typer.Option(help="Of documents with this label; without it, of those that have none.")] = "",
+    questions: Annotated[EscalationMode | None, typer.Option(help="May questions leave, too; without it that stays as it is.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Change how much of an edge's documents may leave its site; the edge obeys at once, and the former policy is kept."""
+    folder, clock = store_of(state, edge), SystemClock()
+    _read(folder / NAME)
+    editor = PolicyEditor(PolicyFile(folder / NAME, clock), folder / FOLDER, clock, named=False)
+    text = editor.present()
+    before = parse(text.text)
+    editor.replace(written(text.text, shared(before, share, label, questions)), base=text.hash, who=WHO)
+    now = parse(editor.present().text)
+    if as_json:
+        typer.echo(orjson.dumps({"key": now.key, "unlabelled": now.unlabelled, "labels": now.labels, "questions": now.questions}).decode())
+        return
+    subject = f"documents with the label {label}" if label else "documents without a label"
+    former = before.labels.get(label, "never") if label else before.unlabelled
+    out().print(f"{subject}: {share} (before: {former}): {MEANING[share]}", markup=False)
+    other = "" if questions else "; --questions yes, ask or no changes that"
+    out().print(f"questions: {QUESTIONS[now.questions]}{other}", markup=False)
+    if any(item.share != share for item in now.exceptions):
+        out().print("exceptions stay, and decide first: `dgrag policy show` lists them", markup=False)
 
 
 @app.command()

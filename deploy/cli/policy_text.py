@@ -11,10 +11,11 @@ from rich.text import Text
 from deploy.cli.render import heading, table
 from edge_node.egress.dry_run import HintBudget, Shown
 from edge_node.policy.rules import Policy
-from edge_node.policy.words import MEANING, general, listed, remembered, told_rule
+from edge_node.policy.shares import MEANING
+from edge_node.policy.words import general, listed, remembered, told_rule
 from shared.plural import counted
 from shared.text.marks import MARK_BYTES
-from shared.text.plain import plain
+from shared.text.plain import one_line, plain
 from shared.wire import DeltaBody, EvidenceReply, MemoryDelta
 
 INDENT = (0, 0, 0, 2)
@@ -79,16 +80,16 @@ def _summaries(delta: DeltaBody) -> Iterator[RenderableType]:
 
 def _memories(delta: MemoryDelta) -> Iterator[RenderableType]:
     for item in sorted(delta.upserts, key=lambda item: not item.direct):
-        answer = f" {plain(item.answer)}" if item.answer else ""
-        yield Text(("answer: " if item.direct else "hint, not true by design: ") + plain(item.question) + answer)
+        answer = f" {one_line(item.answer)}" if item.answer else ""
+        yield Text(("answer: " if item.direct else "hint, not true by design: ") + one_line(item.question) + answer)
     if delta.removals:
         yield Text(f"{counted(len(delta.removals), 'memory', 'memories')} withdrawn", style="bold")
 
 
 def spent(found: HintBudget) -> RenderableType:
     """What hints tell of names."""
-    names = [(plain(one.name) or "(in no document any more)", one.kind, one.surrogate, f"{one.epsilon:g}") for one in found.names]
-    hints = [(plain(one.question), plain(one.told), f"{one.epsilon:g}") for one in found.hints]
+    names = [(one_line(one.name) or "(in no document any more)", one.kind, one.surrogate, f"{one.epsilon:g}") for one in found.names]
+    hints = [(one_line(one.question), one_line(one.told), f"{one.epsilon:g}") for one in found.hints]
     parts: list[RenderableType] = [table(("name", "kind", "told as", "epsilon"), names), Text()]
     parts += [table(("memory", "told as", "sum of epsilon"), hints), Text()]
     stay = listed([f"{count:,} ({why})" for why, count in sorted(found.stayed.items())], "none")
@@ -102,7 +103,7 @@ def _held(body: Shown) -> Iterator[RenderableType]:
     elif body.near and not body.held:
         yield Text(f"Of the {counted(body.near, 'passage')} nearest to the question the policy holds back none.")
     for one in body.held:
-        documents = plain(", ".join(one.documents))
+        documents = one_line(", ".join(one.documents))
         yield Text(
             f"held back by the policy: {counted(one.passages, 'passage')} of those nearest to the question, of {documents}; "
             f"the rule: {told_rule(one.rule)}",
@@ -117,10 +118,10 @@ def _answer(reply: EvidenceReply) -> Iterator[RenderableType]:
         yield Text("no point was found" if reply.reports_there else "no passage was found")
     for number, item in enumerate(reply.evidence, start=1):
         quoted = "may be quoted" if item.quotable else "not to be quoted"
-        yield Text(f"passage {number} of {plain(item.document)}, {quoted}", style="bold")
+        yield Text(f"passage {number} of {one_line(item.document)}, {quoted}", style="bold")
         yield Padding(Text(plain(item.text)), INDENT)
         if item.point:
-            yield Padding(Text(f"a model's words for it: {plain(item.point)}"), INDENT)
+            yield Padding(Text(f"a model's words for it: {one_line(item.point)}"), INDENT)
         if item.report:
             more = f", further passages: {len(item.chunk_ids)}" if item.chunk_ids else ""
             yield Padding(Text(f"told in report {item.report}{more}", style="dim"), INDENT)

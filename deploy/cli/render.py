@@ -37,17 +37,19 @@ def answer(reply: Answer) -> RenderableType:
     """The answer, where it comes from, and what it cost."""
     parts: list[RenderableType] = [Text(plain(reply.answer)), Text()]
     if reply.degraded and reply.reason:  # whoever reads no further must not take it for what it could have been
-        parts[:0] = [Text(f"degraded – {plain(reply.reason)}", style="yellow"), Text()]
+        parts[:0] = [Text(f"degraded – {one_line(reply.reason)}", style="yellow"), Text()]
     if reply.citations:
         parts += [heading("Sources"), *(citation(item) for item in reply.citations)]
         parts.append(Text())
     parts += [heading("How"), route(reply)]
     if reply.memory and not reply.memory.why_not:
         parts.append(remembered(reply.memory))
+    if reply.own_passages:
+        parts.append(Text(f"{counted(reply.own_passages, 'passage')} of this site went with the question"))
     if reply.coverage:
-        parts.append(Text(plain(reply.coverage)))
+        parts.append(Text(one_line(reply.coverage)))
     if reply.would_ask:
-        parts.append(Text(f"not asked elsewhere yet; --escalate yes would send: {plain(reply.would_ask)}"))
+        parts.append(Text(f"not asked elsewhere yet; --escalate yes would send: {one_line(reply.would_ask)}"))
     if reply.gate:
         parts += [line for line in gate(reply.gate, reply) if line.plain]
     if reply.edges:
@@ -65,11 +67,11 @@ def heading(title: str) -> RenderableType:
 def citation(item: Citation) -> RenderableType:
     """Number, edge, document, of a global answer the report's id, score, and the passage's own words."""
     places = "".join(
-        f" · {plain(place)}" for place in (located(item.document, item.place), item.report and f"report {item.report}") if place
+        f" · {one_line(place)}" for place in (located(item.document, item.place), item.report and f"report {item.report}") if place
     )
     score = f"  {item.score:.2f}" if item.score else ""  # 0: nothing has compared it with the question
-    head = Text.assemble((f"[{item.n}] ", "bold cyan"), (plain(item.edge), "bold"), places, (score, "dim"))
-    quote = Text(f"“{plain(item.quote)}”", style="italic") if item.quote else Text("its words stay at the site; ask there", style="dim")
+    head = Text.assemble((f"[{item.n}] ", "bold cyan"), (one_line(item.edge), "bold"), places, (score, "dim"))
+    quote = Text(f"“{one_line(item.quote)}”", style="italic") if item.quote else Text("its words stay at the site; ask there", style="dim")
     return Group(head, Padding(quote, (0, 0, 0, 4)))
 
 
@@ -82,7 +84,7 @@ def route(reply: Answer) -> Text:
     if flags:
         line.append(f" ({', '.join(flags)})", style="yellow")
     if reply.reason:
-        line.append(f" – {plain(reply.reason)}")
+        line.append(f" – {one_line(reply.reason)}")
     return line
 
 
@@ -90,7 +92,7 @@ def remembered(report: MemoryReport) -> Text:
     """Which question was answered before, and how near it is: no model has read the one that is asked now."""
     kind = {"template": "a fact", "model": "a model's note", "learned": "an answer given before"}.get(report.kind, report.kind)
     return Text(
-        f"remembered: {plain(report.question)} – of {plain(kind)}, score {report.score:.2f} (threshold {report.threshold:.2f}; "
+        f"remembered: {one_line(report.question)} – of {one_line(kind)}, score {report.score:.2f} (threshold {report.threshold:.2f}; "
         f"cosine {report.cosine:.2f}, shared words {report.dice:.2f})"
     )
 
@@ -152,7 +154,8 @@ def folder_lines(status: EdgeStatus) -> list[str]:
     ward: not in step with /data/notes: the folder cannot be read – see that it is there, or take it out of DGRAG_EDGE_FOLDERS
     """
     told = [one for one in status.folders if one["error"]]
-    return [plain(f"{status.edge}: not in step with {one['folder']}: {one['error']}, or take it out of DGRAG_EDGE_FOLDERS") for one in told]
+    step = "or take it out of DGRAG_EDGE_FOLDERS"
+    return [one_line(f"{status.edge}: not in step with {one['folder']}: {one['error']}, {step}") for one in told]
 
 
 def embedder_line(status: EdgeStatus) -> str:
@@ -167,7 +170,7 @@ def embedder_line(status: EdgeStatus) -> str:
     if not others or known is None or not known.english_only:
         return ""
     told = ", ".join(dict.fromkeys(others))
-    return plain(
+    return one_line(
         f"its embedding model knows English alone and finds what is in {told} by its words; `dgrag model fetch use-multilingual` and "
         "DGRAG_MODEL_EMBEDDER=use-multilingual, for all sites and the cloud, find it by its meaning too"
     )
@@ -178,7 +181,7 @@ def language(told: Mapping[str, Any]) -> str:
     found = told.get("typed", {}).get("person")
     pack = told["pack"] + (f", finds {found:.0%} of planted persons" if found is not None else "")
     reader = pack if told["pack"] else f"nobody: {told['next_step']}"
-    return plain(f"{counted(told['passages'], 'passage')} in {told['language']} ({reader})")
+    return one_line(f"{counted(told['passages'], 'passage')} in {told['language']} ({reader})")
 
 
 def calibration_line(status: EdgeStatus) -> str:
@@ -192,7 +195,7 @@ def calibration_line(status: EdgeStatus) -> str:
     if not told.get("thresholds"):
         return ""
     said = f"calibrated for {told['generator']}: {', '.join(f'{name} {value:g}' for name, value in told['thresholds'].items())}"
-    return plain(said if told["in_use"] else f"{said}, and not used: {told['why'] or 'the model was not asked yet'}")
+    return one_line(said if told["in_use"] else f"{said}, and not used: {told['why'] or 'the model was not asked yet'}")
 
 
 def model_line(status: EdgeStatus) -> str:
@@ -203,7 +206,7 @@ def model_line(status: EdgeStatus) -> str:
     'the server of its model m is without seed (answers differ)'
     """
     lacks = [f"{shortfall['lacks']} ({shortfall['costs']})" for shortfall in status.model.get("shortfalls", ())]
-    return plain(f"the server of its model {status.model['name']} is without {'; '.join(lacks)}") if lacks else ""
+    return one_line(f"the server of its model {status.model['name']} is without {'; '.join(lacks)}") if lacks else ""
 
 
 def kept_back(status: EdgeStatus) -> list[str]:
@@ -229,7 +232,7 @@ def kept_back(status: EdgeStatus) -> list[str]:
         if told := hold.get("summaries"):
             held = f"up to {counted(told, 'summary', 'summaries')}"
         advice = f"to let them leave, add to its policy.toml, {hold['advice']}: {hold['line']}" if hold["line"] else hold["advice"]
-        lines.append(plain(f"  {hold['rule']}, holds {held}; {advice}"))
+        lines.append(one_line(f"  {hold['rule']}, holds {held}; {advice}"))
     if any(hold["line"] for hold in kept["holds"]):
         lines.append(f"  to let only one of them leave, give it a label that may: dgrag add FILE --edge {status.edge} --labels LABEL")
     return lines
@@ -246,14 +249,14 @@ def withheld_line(edge: Mapping[str, Any]) -> str:
     'ward: its sharing policy lets 2 of 82 summaries leave; `dgrag status` at that site says which rule, and the line to add'
     """
     withheld, told = edge.get("withheld", 0), edge["summaries"]
-    said = f"{plain(str(edge['edge']))}: its sharing policy lets {_leaving(withheld, told + withheld, 'summary', 'summaries')} leave"
+    said = f"{one_line(str(edge['edge']))}: its sharing policy lets {_leaving(withheld, told + withheld, 'summary', 'summaries')} leave"
     return f"{said}; `dgrag status` at that site says which rule, and the line to add" if withheld else ""
 
 
 def gate(report: GateReport, reply: Answer) -> list[Text]:
     """Each step of the gate with its score and its threshold (DGRAG §III-C ⑤); what the answer has said already is not repeated."""
     stayed = "would " if report.decision == "escalate" and reply.route == "local" else ""
-    why = "" if report.reason in reply.reason else f" – {plain(report.reason)}"
+    why = "" if report.reason in reply.reason else f" – {one_line(report.reason)}"
     lines = [Text(f"gate: {stayed}{report.decision}{why}")]
     if found := report.confidence:
         line = f"  confidence: nearest passage {found.nearness:.2f} (threshold {found.min_nearness:.2f})"
@@ -278,7 +281,7 @@ def edges(reports: Sequence[EdgeReport]) -> Table:
     for report in reports:
         read = [f"{report.reports:,} of {report.reports_there:,}" if report.reports_there else ""] if overview else []
         costs = str(report.evidence), count(report.bytes), f"{report.ms:.0f}"
-        table.add_row(plain(report.edge), report.status, *read, *costs, Text(plain(report.reason)))
+        table.add_row(Text(one_line(report.edge)), report.status, *read, *costs, Text(one_line(report.reason)))
     return table
 
 
@@ -292,7 +295,8 @@ def trace(steps: Sequence[TraceStep]) -> Table:
         same = [step for step in steps if step.step == name]
         ms, costs = f"{sum(step.ms for step in same):.0f}", _costs(same)
         if ms != "0" or any(costs):
-            table.add_row(plain(name) + (f" ×{len(same)}" if len(same) > 1 else ""), ms, *costs)
+            times = f" ×{len(same)}" if len(same) > 1 else ""
+            table.add_row(Text(one_line(name) + times), ms, *costs)
     table.add_row(TOTAL, "", *_costs(steps))
     return table
 
@@ -325,7 +329,7 @@ def cluster(rows: Sequence[tuple[str, str, str, EdgeStatus | None]]) -> Table:
     for name, url, state, status in rows:
         counts = _edge_counts(status) if status else [""] * 3
         said = f"{state}, {status.strategy}" if status and status.strategy not in ("", DEFAULT_STRATEGY) else state
-        table.add_row(Text(name), Text(url), Text(said), *counts)
+        table.add_row(*(Text(one_line(cell)) for cell in (name, url, said)), *counts)
     return table
 
 
@@ -366,7 +370,16 @@ def upload(results: Sequence[SentDocument | Refused]) -> RenderableType:
     for kind, number in kinds.items():
         if number or kind == "indexed":
             summary.add_row(kind, str(number))
-    return Group(summary, *failures(results))
+    return Group(summary, *replacements(sent), *failures(results))
+
+
+def replacements(sent: Iterable[SentDocument]) -> list[RenderableType]:
+    """The documents in whose place others of the same name stand now; empty when none did."""
+    names = [one_line(document.name) for document in sent if document.replaces]
+    if not names:
+        return []
+    told = "These replaced earlier documents of the same name. To keep both, add their common folder, or rename one:"
+    return [Text(told, style="yellow"), *(Text(f"  {name}") for name in names)]
 
 
 def failures(results: Iterable[SentDocument | Refused]) -> list[RenderableType]:
@@ -374,10 +387,10 @@ def failures(results: Iterable[SentDocument | Refused]) -> list[RenderableType]:
     table = _table("document", "what", "reason")
     for result in results:
         if isinstance(result, Refused):
-            table.add_row(Text(plain(result.name)), result.kind, Text(plain(result.reason)))
+            table.add_row(Text(one_line(result.name)), result.kind, Text(one_line(result.reason)))
         elif result.is_stuck:
             what = "parked" if result.status == "parked" else "waiting"
-            table.add_row(Text(plain(result.name)), what, Text(plain(" – ".join(filter(None, [result.reason, result.next_step])))))
+            table.add_row(Text(one_line(result.name)), what, Text(one_line(" – ".join(filter(None, [result.reason, result.next_step])))))
     return [table] if table.row_count else []
 
 
@@ -404,7 +417,7 @@ def shares(results: Iterable[SentDocument | Refused]) -> list[Text]:
             line = f"{worn}, parked: nothing leaves this site while it is parked; then {leaves}" if parked else f"{worn}: {leaves}"
             if result.unnamed_labels:
                 line += f" – the policy does not name {', '.join(result.unnamed_labels)}"
-            told[result.labels, parked] = Text(plain(line), style="yellow" if result.unnamed_labels else "")
+            told[result.labels, parked] = Text(one_line(line), style="yellow" if result.unnamed_labels else "")
     return [*told.values(), Text(CHANGE_SHARING, style="dim")] if told else []
 
 
@@ -416,13 +429,13 @@ def _table(*columns: str) -> Table:
     return table
 
 
-def table(columns: Sequence[str], rows: Iterable[Sequence[str]]) -> Table:
-    """A table of plain strings, in the same look."""
+def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> Table:
+    """A table in the same look; a cell of several lines is a ``Text``."""
     made = _table(*columns)
     for name, column in zip(columns, made.columns, strict=True):
         column.no_wrap = name in COPIED
     for row in rows:
-        made.add_row(*(Text(plain(cell)) for cell in row))
+        made.add_row(*(Text(one_line(cell)) if isinstance(cell, str) else cell for cell in row))
     return made
 
 

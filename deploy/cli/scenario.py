@@ -18,7 +18,7 @@ import typer
 from deploy.cli import render
 from deploy.cli.board import err, out
 from deploy.cli.rest import Json, client
-from deploy.cli.sending import files_in
+from deploy.cli.sending import listing
 from deploy.cli.up import bring_up
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Plan
@@ -27,7 +27,7 @@ from deploy.cluster.local import ByProcess
 from deploy.cluster.names import Ports
 from deploy.cluster.processes import Mark, birth, spawn, stop
 from deploy.cluster.runtimes import Fault, Runtime
-from deploy.cluster.services import CLOUD_PORT, EDGE_PORT, MODEL_PORT
+from deploy.cluster.services import CLOUD_PORT, EDGE_PORT, MODEL_PORT, EdgeOptions
 from deploy.cluster.state import StateDir
 from deploy.lab.network import Linked
 from deploy.lab.no_model import NO_MODEL
@@ -59,8 +59,10 @@ def scenario(
         root = runtime.directory.root
         with _model(asked.model, runtime.directory) as url:
             names = tuple(site.name for site in asked.edge)
-            plan = Plan(names, model=url, cloud_port=cloud_port, edge_port=edge_port, places=Linked(root, asked.link))
-            files = {site.name: files_in([file.parent / site.data]) for site in asked.edge}
+            options = EdgeOptions(share="full")  # its documents are the scenario's own
+            places = Linked(root, asked.link)
+            plan = Plan(names, model=url, options=options, cloud_port=cloud_port, edge_port=edge_port, places=places)
+            files = {site.name: listing([file.parent / site.data]) for site in asked.edge}
             _, failed = bring_up(runtime, plan, files, http)
             if failed:
                 raise ClusterError(f"{counted(len(failed), 'document')} not taken: {failed[0].name}", next_step="mend the scenario's data")

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import sys
 import time
+from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, BinaryIO, Literal
 
 import httpx2
 from pydantic import TypeAdapter
@@ -15,9 +18,12 @@ from pydantic import TypeAdapter
 from deploy.cluster.errors import ClusterError
 from edge_node.documents.collections import BadRow, CollectionDocument, holds_documents, is_collection, iter_collection, lines_of
 from edge_node.documents.readers import SUFFIXES
+from edge_node.folders.files import Folder
 from shared.client.errors import ServiceError, body
 from shared.errors import ReaderUnavailable
 from shared.limits import retry_after_s
+from shared.ports import SystemClock
+from shared.text.document_names import document_name
 
 UPLOAD_TIMEOUT = httpx2.Timeout(120.0, connect=5.0)
 POLL_S = 0.5
@@ -34,53 +40,103 @@ class SourceFile:
 
     name: str
     path: Path
+    folder: Path | None = None  # in which it has to be, when it is opened; None: it was given itself
+
+    def open(self) -> BinaryIO:
+        """Its content. Raises OSError: it cannot be read, or leads out of its folder now."""
+        if self.folder is None:
+            return self.path.open("rb")
+        return _folder(self.folder).open(self.path.relative_to(self.folder).as_posix())
+
+    def size(self) -> int:
+        """Bytes; 0 where it cannot be read."""
+        try:
+            return self.path.stat().st_size
+        except OSError:
+            return 0
 
 
-def files_in(paths: Sequence[Path]) -> list[SourceFile]:
-    """The files of the paths given: a file is taken whatever it is called, of a folder those that a reader knows.
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """One file, document or row that never became a document."""
 
-    Hidden files are left out. Raises ClusterError for a path that is not there, or a folder without a readable file.
+    name: str
+    kind: Literal["refused", "skipped"]  # by the edge; by the reader of a folder or a collection
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Listing:
+    """The files of the paths given, and those of their folders that do not go to an edge."""
+
+    files: tuple[SourceFile, ...]
+    refused: tuple[Refused, ...] = ()
+    left_out: tuple[str, ...] = ()  # that no reader knows, as pictures
+
+
+def listing(paths: Sequence[Path]) -> Listing:
+    """The files of the paths given: a file is taken whatever it is called, of a folder those that ``dgrag sync`` would take.
+
+    Where two paths have files of one name, their names begin with their folders. Raises ClusterError for a path that is not there, or a
+    folder without a readable file.
     """
-    return [file for path in paths for file in _below(path)]
+    parts = [_below(path) for path in paths]
+    files = chain.from_iterable(distinct_names(paths, [part.files for part in parts]))
+    refused = chain.from_iterable(part.refused for part in parts)
+    left_out = chain.from_iterable(part.left_out for part in parts)
+    return Listing(tuple(files), tuple(refused), tuple(left_out))
 
 
-def left_out(paths: Sequence[Path]) -> list[str]:
-    """The files that ``files_in`` leaves out of folders since no reader knows them, as pictures; hidden ones are not told."""
-    names = [found.relative_to(path) for path in paths if path.is_dir() for found in sorted(path.rglob("*")) if found.is_file()]
-    return [name.as_posix() for name in names if not _is_readable(name) and not _is_hidden(name)]
+def distinct_names(paths: Sequence[Path], parts: Sequence[Sequence[SourceFile]]) -> list[list[SourceFile]]:
+    """The files of each path, with as much of the path in their names as no two files then share one."""
+    places = [(path if path.is_dir() else path.parent).resolve() for path in paths]
+    depths = [0] * len(places)
+    while True:
+        named = [_behind(place, depth, part) for place, depth, part in zip(places, depths, parts, strict=True)]
+        owners = defaultdict[str, set[Path]](set)
+        for file in chain.from_iterable(named):
+            owners[file.name].add(file.path.resolve())
+        shared = {name for name, files in owners.items() if len(files) > 1}
+        deeper = [
+            depth < len(place.parts) and any(file.name in shared for file in part)
+            for place, depth, part in zip(places, depths, named, strict=True)
+        ]
+        if not any(deeper):
+            return named
+        depths = [depth + more for depth, more in zip(depths, deeper, strict=True)]
 
 
-def _below(path: Path) -> list[SourceFile]:
+def _behind(place: Path, depth: int, files: Iterable[SourceFile]) -> list[SourceFile]:
+    folders = place.parts[1:][-depth:] if depth else ()
+    return [replace(file, name="/".join((*folders, file.name))) for file in files]
+
+
+def _folder(path: Path) -> Folder:
+    return Folder(path, SystemClock(), most_bytes=sys.maxsize)  # the edge has a limit of its own
+
+
+def _below(path: Path) -> Listing:
     if path.is_file():
-        return [SourceFile(path.name, path)]
+        return Listing((SourceFile(document_name(path.name), path),))
     if not path.is_dir():
         raise ClusterError(f"there is no file or folder {path}", next_step="check the path")
-    names = sorted(found.relative_to(path) for found in path.rglob("*") if found.is_file())
-    readable = [name for name in names if _is_readable(name)]
-    if not readable:
+    survey = _folder(path).survey()
+    if not survey.entries and not survey.problems:
         raise ClusterError(f"{path} holds no readable file", next_step=f"readable are {READABLE}")
-    return [SourceFile(name.as_posix(), path / name) for name in readable]
-
-
-def _is_readable(name: Path) -> bool:
-    return not _is_hidden(name) and name.suffix.lower() in SUFFIXES
-
-
-def _is_hidden(name: Path) -> bool:
-    return any(part.startswith(".") for part in name.parts)
+    files = tuple(SourceFile(entry.name, path / entry.place, path) for entry in survey.entries)
+    refused = tuple(Refused(problem.name, "skipped", problem.reason) for problem in survey.problems)
+    return Listing(files, refused, survey.left_out)
 
 
 def is_corpus(file: SourceFile) -> bool:
-    """Whether each row of a file becomes a document; JSON lines of another kind are one document, as at the console."""
-    if not is_collection(file.name):
-        return False
-    with file.path.open("rb") as stream:
-        return holds_documents(lines_of(stream))
+    """Whether each row of a file becomes a document; JSON lines of another kind are one document, as at the console. Raises OSError."""
+    with file.open() as stream:
+        return is_collection(file.name) and holds_documents(lines_of(stream))
 
 
 def rows(file: SourceFile, advance: Callable[[int], None]) -> Iterator[CollectionDocument | BadRow]:
     """The rows of a collection, streamed; ``advance`` hears of the bytes read."""
-    with file.path.open("rb") as stream:
+    with file.open() as stream:
         yield from iter_collection(_counted(lines_of(stream), advance), name=file.name)
 
 
@@ -92,7 +148,7 @@ def _counted(lines: Iterable[bytes], advance: Callable[[int], None]) -> Iterator
 
 def size(files: Sequence[SourceFile]) -> int:
     """Bytes of all files."""
-    return sum(file.path.stat().st_size for file in files)
+    return sum(file.size() for file in files)
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,20 +166,12 @@ class SentDocument:
     served: bool = False  # passages of it are in use: a parked one has some where a former round was indexed
     share: str = ""  # how much of it may leave, as the edge's policy is now
     unnamed_labels: tuple[str, ...] = ()  # that the policy does not name
+    replaces: bool = False  # other content of the same name
 
     @property
     def is_stuck(self) -> bool:
         """Parked, or waiting until the edge can read such files again: it is not indexed, and has a reason."""
         return self.status == "parked" or (self.status == "queued" and self.code == ReaderUnavailable.code)
-
-
-@dataclass(frozen=True, slots=True)
-class Refused:
-    """One document or row that never became a document."""
-
-    name: str
-    kind: Literal["refused", "skipped"]  # by the edge; by the reader of a collection
-    reason: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -180,11 +228,17 @@ def send(
     Raises httpx2.TransportError when the edge is gone, ServiceError when it refuses everything (401, 403).
     """
     for file in files:
-        if is_corpus(file):
+        try:
+            by_rows = is_corpus(file)
+        except OSError as error:
+            yield Refused(file.name, "skipped", f"it cannot be read: {error.strerror or error}")
+            advance(file.size())
+            continue
+        if by_rows:
             yield from _send_rows(http, url, file, labels, advance)
         else:
             yield _send_file(http, url, file, labels)
-            advance(file.path.stat().st_size)
+            advance(file.size())
 
 
 def _send_rows(
@@ -203,7 +257,7 @@ def _send_file(http: httpx2.Client, url: str, file: SourceFile, labels: Sequence
     data = None if labels is None else {"labels": ",".join(labels)}
 
     def post() -> httpx2.Response:
-        with file.path.open("rb") as content:
+        with file.open() as content:
             return http.post(f"{url}/v1/documents", files={"file": (file.name, content)}, data=data, timeout=UPLOAD_TIMEOUT)
 
     try:
@@ -239,6 +293,7 @@ def _receipt(name: str, response: httpx2.Response) -> SentDocument | Refused:
         labels=tuple(receipt.get("labels", ())),
         share=str(receipt.get("share", "")),
         unnamed_labels=tuple(receipt.get("unnamed_labels", ())),
+        replaces=bool(receipt.get("replaces", False)),
     )
 
 

@@ -32,7 +32,7 @@ from shared.client.errors import unreachable
 from shared.errors import DgragError
 from shared.plural import counted
 from shared.ports import SystemClock
-from shared.text.plain import plain
+from shared.text.plain import one_line
 
 STEPS = ("added", "changed", "adopted", "renamed", "relabelled", "deleted")
 MOST_NAMED = 10  # of the files that are left out
@@ -114,17 +114,17 @@ async def watching(folder: str, source: Source, target: RestTarget, memory: Memo
     async def run() -> None:
         found, problems = await once(source, target, memory, wishes)
         if found.plan.steps or problems:
-            console.print(plain(summary(found, problems)), markup=False, soft_wrap=True)
+            console.print(one_line(summary(found, problems)), markup=False, soft_wrap=True)
 
     def failed(error: BaseException, wait_s: float) -> None:
         known = unreachable(error) if isinstance(error, httpx2.RequestError) else error
         reason = known.message if isinstance(known, DgragError) else type(error).__name__
-        console.print(plain(f"not in step, tried again in {wait_s:.1f} s: {reason}"), markup=False, soft_wrap=True, style="yellow")
+        console.print(one_line(f"not in step, tried again in {wait_s:.1f} s: {reason}"), markup=False, soft_wrap=True, style="yellow")
 
     following = asyncio.create_task(follow(changes_of(folder), run, failed))
     for number in (signal.SIGINT, signal.SIGTERM):
         loop.add_signal_handler(number, following.cancel)
-    console.print(plain(f"watching {folder}; Ctrl-C ends it"), markup=False, soft_wrap=True, style="dim")
+    console.print(one_line(f"watching {folder}; Ctrl-C ends it"), markup=False, soft_wrap=True, style="dim")
     await asyncio.wait([following])
 
 
@@ -153,7 +153,7 @@ def told(found: Look, problems: list[Problem], *, as_json: bool, dry: bool) -> N
         typer.echo(orjson.dumps(said | {"dry_run": dry}).decode())
         return
     for line in lines(said) if dry else ():
-        out().print(Text(plain(line)))
+        out().print(Text(one_line(line)))
     counts = [(kind, f"{len(said[kind]):,}") for kind in STEPS if said[kind]]
     counts += [("unchanged", f"{said['unchanged']:,}")]
     counts += [("the same, but came another way (--adopt takes them over)", f"{said['foreign']:,}")] if said["foreign"] else []
@@ -161,9 +161,9 @@ def told(found: Look, problems: list[Problem], *, as_json: bool, dry: bool) -> N
     counts += [("left out, as no reader knows them", f"{len(said['left_out']):,}")] if said["left_out"] else []
     out().print(render.table(("would be" if dry else "files", "count"), counts))
     for name in said["left_out"][:MOST_NAMED]:
-        out().print(Text(plain(f"no reader knows {name}"), style="dim"))
+        out().print(Text(one_line(f"no reader knows {name}"), style="dim"))
     for problem in said["problems"]:
-        out().print(Text(plain(f"not in step: {problem['name']}: {problem['reason']}"), style="yellow"), soft_wrap=True)
+        out().print(Text(one_line(f"not in step: {problem['name']}: {problem['reason']}"), style="yellow"), soft_wrap=True)
 
 
 def lines(said: dict[str, Any]) -> Iterator[str]:

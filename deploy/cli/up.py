@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Annotated, Any, cast, get_args
@@ -13,9 +14,10 @@ import typer
 
 from deploy.cli import render
 from deploy.cli.board import IndexBoard, SendBars, err, out
+from deploy.cli.first_share import share_lines, share_of_new
 from deploy.cli.model import Bar
 from deploy.cli.rest import DEFAULT_STATE, Json, State, client, enter
-from deploy.cli.sending import EdgeStatus, Refused, SentDocument, SourceFile, files_in, outcomes, send, size, wait_settled
+from deploy.cli.sending import EdgeStatus, Listing, Refused, SentDocument, listing, outcomes, send, size, wait_settled
 from deploy.cluster.docker import ByDocker
 from deploy.cluster.errors import ClusterError
 from deploy.cluster.launch import Here, Places, Plan
@@ -27,12 +29,21 @@ from deploy.cluster.runtimes import Runtime
 from deploy.cluster.services import CLOUD_PORT, EDGE_PORT, EdgeOptions, Service, Summaries
 from deploy.cluster.state import ClusterState, Member, StateDir
 from deploy.lab.network import Linked
+from edge_node.records import Share
 from shared.ports import SystemClock
 
 RUNTIMES = ("process", "netns", "docker")
 CONSOLES = "console: open a site's address, or the cloud's, in a browser"
 WEAK = ("small", "smoke")  # models that miss expectations though all works
 EXTRACTION_WORDS = {"nlp": 0.0, "model": 1.0}
+
+FirstShare = Annotated[
+    Share | None,
+    typer.Option(
+        envvar="DGRAG_EDGE_SHARE",
+        help="What may leave of documents without a label, at edges that are new. Without it you are asked; without a terminal: summary.",
+    ),
+]
 
 
 def up(
@@ -49,6 +60,7 @@ def up(
         str | None, typer.Option(help="nlp (the default), model, or the share of passages that the model reads, 0 to 1.")
     ] = None,
     summaries: Annotated[str | None, typer.Option(help="extractive (the default) or model.")] = None,
+    share: FirstShare = None,
     cloud_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for the cloud.")] = CLOUD_PORT,
     edge_port: Annotated[int, typer.Option(min=1, max=65535, help="First port to try for edges that are new.")] = EDGE_PORT,
     runtime: Annotated[str, typer.Option(help="process; netns: with links between (Linux, root); docker: containers.")] = "process",
@@ -59,23 +71,39 @@ def up(
 ) -> None:
     """Start a model server, a cloud and edges on this machine, index the documents, and say where everything answers."""
     directory, paths = StateDir(state), data or []
-    files = [files_in([path]) for path in paths]
+    files = [listing([path]) for path in paths]
     chosen = ByDocker(directory, _tell) if runtime == "docker" else ByProcess(directory, detached=detach)
     ids = _ids(chosen, edges, [name.strip() for name in names.split(",") if name.strip()], [path.resolve().stem for path in paths])
-    options = EdgeOptions(
-        None if extraction is None else extraction_share(extraction), None if summaries is None else _summaries(summaries)
-    )
+    options = _options(extraction, summaries)
     places = _places(directory, runtime, link)
     if clouds > 1 and runtime != "process":
         raise ClusterError(f"--clouds {clouds} is for --runtime process", next_step="with containers: docker compose --profile scale up")
     plan = Plan(tuple(ids), model=model, options=options, cloud_port=cloud_port, edge_port=edge_port, places=places, clouds=clouds)
     with supervised(chosen, detached=detach) as running, client() as http:
+        plan = replace(plan, options=replace(options, share=share or _share(running, ids, quiet=as_json)))
         statuses, failed = bring_up(running, plan, dict(zip(ids, files, strict=False)), http)
-        _report(running, statuses, failed, as_json=as_json)
-        if resting := [name for name in chosen.known_edges() if name not in ids]:
-            _tell(f"down: {', '.join(resting)}; `dgrag up` without --data and --names starts all")
+        _report(running, statuses, failed, share, as_json=as_json)
+        _tell_resting([name for name in chosen.known_edges() if name not in ids])
         if not detach:
             stay(running)
+
+
+def _share(runtime: Runtime, ids: Sequence[str], *, quiet: bool) -> Share | None:
+    """What new edges shall share; None where all have a store, and so a policy."""
+    known = runtime.known_edges()
+    new = [name for name in ids if name not in known]
+    return share_of_new(new, quiet=quiet) if new else None
+
+
+def _options(extraction: str | None, summaries: str | None) -> EdgeOptions:
+    """What was chosen for all edges. Raises ClusterError."""
+    share = None if extraction is None else extraction_share(extraction)
+    return EdgeOptions(share, None if summaries is None else _summaries(summaries))
+
+
+def _tell_resting(names: Sequence[str]) -> None:
+    if names:
+        _tell(f"down: {', '.join(names)}; `dgrag up` without --data and --names starts all")
 
 
 def _tell(news: str) -> None:
@@ -134,7 +162,7 @@ def _stopped(member: Member) -> dict[str, Any]:
 
 
 def bring_up(
-    runtime: Runtime, plan: Plan, files_by_edge: Mapping[str, Sequence[SourceFile]], http: httpx2.Client
+    runtime: Runtime, plan: Plan, files_by_edge: Mapping[str, Listing], http: httpx2.Client
 ) -> tuple[dict[str, EdgeStatus], list[SentDocument | Refused]]:
     """Start everything, send each edge its documents as soon as it answers, and wait until all edges are settled.
 
@@ -154,10 +182,10 @@ def bring_up(
             console.print(f"{service.name}: in safe mode: {why}", style="yellow", markup=False)
             return
         console.print(f"{service.name}: ready at {service.url}", markup=False)
-        if service.role == "edge" and (files := files_by_edge.get(service.name)):
+        if service.role == "edge" and (found := files_by_edge.get(service.name)):
             with SendBars(console) as bars:
-                advance = partial(bars.advance, f"sending to {service.name}", size(files))
-                sent[service.name] = list(send(http, service.url, files, None, advance))
+                advance = partial(bars.advance, f"sending to {service.name}", size(found.files))
+                sent[service.name] = [*found.refused, *send(http, service.url, found.files, None, advance)]
 
     wait_ready(runtime, services, http, on_ready)
     urls = {member.name: member.url for member in runtime.state.of("edge") if not safe_mode(http, member.url)}
@@ -228,7 +256,14 @@ def _state(runtime: Runtime, member: Member, status: EdgeStatus | None) -> str:
     return "not ready yet" if runtime.is_ready(member) is False else "ready"
 
 
-def _report(runtime: Runtime, statuses: Mapping[str, EdgeStatus], failed: Sequence[SentDocument | Refused], *, as_json: bool) -> None:
+def _report(
+    runtime: Runtime,
+    statuses: Mapping[str, EdgeStatus],
+    failed: Sequence[SentDocument | Refused],
+    share: Share | None,
+    *,
+    as_json: bool,
+) -> None:
     state = runtime.state
     if as_json:
         typer.echo(orjson.dumps(addresses(state)).decode())
@@ -239,6 +274,8 @@ def _report(runtime: Runtime, statuses: Mapping[str, EdgeStatus], failed: Sequen
         out().print(CONSOLES, markup=False)
         if any(row[2] == "not ready yet" for row in rows):
             out().print("a model server may have to fetch its weights first; `dgrag status` tells when it is ready", markup=False)
+    for line in share_lines(list(statuses.values()), share, in_containers=state.runtime == "docker"):
+        err().print(line, markup=False, soft_wrap=True)
     for line in (line for status in statuses.values() for line in render.kept_back(status)):
         err().print(line, style="yellow", markup=False)
     for part in render.failures(failed):

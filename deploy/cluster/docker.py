@@ -173,8 +173,10 @@ def composed(
     theirs = {} if isinstance(model, str) else model.environment()
     replica = services.pop(SCALED)
     del file["volumes"][SHARED_STORE.rstrip(":")]
+    # the compose file's own edges are a demonstration's, and share all: these are somebody's
+    chosen = {"DGRAG_EDGE_SHARE": "summary", **options.environment(), **theirs}
     for place, (name, port) in enumerate(ports.items()):
-        services[service_of(name)] = _edge(replica, name, port, {**options.environment(), **theirs}, builds=place == 0)
+        services[service_of(name)] = _edge(replica, name, port, chosen, builds=place == 0)
         file["volumes"][service_of(name)] = {}
     cloud = services["cloud"]
     cloud |= {"ports": [f"{HOST}:{cloud_port}:{CLOUD_INSIDE}"], "environment": {**cloud.get("environment", {}), **theirs}}

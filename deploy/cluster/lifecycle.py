@@ -32,7 +32,7 @@ BY_DOWN = signal.SIGUSR1  # `dgrag down` asks the command in the foreground by i
 
 SERVICE = ("keys.db*", "identity", "tls")
 CLOUD = (*SERVICE, "cloud.db*", "nonces.db*")
-EDGE = (*SERVICE, "edge.db*", "edge.seq", "edge.lock", "policy.toml", "replaced-*", "restore.part")
+EDGE = (*SERVICE, "edge.db*", "edge.seq", "edge.lock", "policy.toml", "policy-history", "replaced-*", "restore.part")
 CLUSTER = (
     "cluster.*",
     "plan.*",

@@ -7,6 +7,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
+from edge_node.records import Share
+
 HOST = "127.0.0.1"
 Role = Literal["model", "cloud", "edge", "link", "replica", "database"]  # "link": what carries the packets between the others
 Summaries = Literal["extractive", "model"]
@@ -48,6 +50,7 @@ class EdgeOptions:
 
     extraction_share: float | None = None  # β of KET-RAG §4: share of chunks that the model extracts
     summaries: Summaries | None = None
+    share: Share | None = None  # of documents without a label, at sites that have no policy yet
 
     def environment(self) -> dict[str, str]:
         """Settings of an edge that say so.
@@ -55,7 +58,11 @@ class EdgeOptions:
         >>> EdgeOptions(0.5).environment()
         {'DGRAG_EDGE_EXTRACTION_SHARE': '0.5'}
         """
-        chosen = {"DGRAG_EDGE_EXTRACTION_SHARE": self.extraction_share, "DGRAG_EDGE_SUMMARIES": self.summaries}
+        chosen = {
+            "DGRAG_EDGE_EXTRACTION_SHARE": self.extraction_share,
+            "DGRAG_EDGE_SUMMARIES": self.summaries,
+            "DGRAG_EDGE_SHARE": self.share,
+        }
         return {name: str(value) for name, value in chosen.items() if value is not None}
 
 

@@ -143,6 +143,8 @@ def set_up(state: Path, trust: Path, keys: Path, *, now: float, store_url: str =
         replace_private(trust / AUTHORITY, new.authority)
     if not (trust / MODEL_KEY).exists():
         replace_private(trust / MODEL_KEY, secrets.token_urlsafe(32).encode())
+    trust.chmod(0o750)  # vLLM's image runs as root without capabilities: it reads its key as one of the group, and nothing else here
+    (trust / MODEL_KEY).chmod(0o640)
     open_identity(state / KEY_FILE)  # before clouds that share it start: each of them would make one
     ring = open_ring(state, store_url)
     try:

@@ -1,5 +1,6 @@
 # The stages `base` and `built` begin alike in edge, cloud and model, so that the images share layers; no word here needs BuildKit.
-FROM python:3.11-slim-bookworm AS base
+ARG PYTHON_IMAGE=python:3.11-slim-bookworm
+FROM ${PYTHON_IMAGE} AS base
 ENV PATH=/opt/dgrag/bin:$PATH PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 HOME=/tmp
 # a named volume takes its owner from the folder that it is mounted on
 RUN useradd --system --uid 10001 --no-create-home --shell /usr/sbin/nologin dgrag \

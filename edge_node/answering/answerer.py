@@ -29,6 +29,7 @@ from edge_node.records import NOTHING_WITHHELD, Filters, Retrieval, Retriever, W
 from edge_node.settings import AnswerSettings
 from shared.errors import CloudError, ContextOverflow, InputError, ModelError, ModelTimeout, Withheld
 from shared.limits import Deadline
+from shared.missing import passages_of
 from shared.ports import Generator
 from shared.records import DENIED, Answer, EdgeReport, Evidence, GateReport, Route, TraceStep
 from shared.reduce import UNSUPPORTED, ReducedAnswer, left_out, tell
@@ -66,6 +67,7 @@ class Ask:
     earlier: tuple[Exchange, ...] = ()  # the conversation so far
     labels: frozenset[str] | None = None  # of the documents that the asker may read; None: all
     filters: Filters | None = None  # of the documents that it is about; with them the question stays here
+    asker: str = ""  # with whom turns are shared, as ``Caller.asker``
 
     def __post_init__(self) -> None:
         if self.mode == "cloud" and self.filters is not None:
@@ -372,7 +374,8 @@ class Answerer:
             return await self._local_answer(query_id, ask.question, tried, trace, deadline, route=route, reason=error.message)
         report = tried.report if tried else None
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
-        return replace(found, query_id=query_id, gate=report, trace=trace.steps())
+        own = passages_of(self._cloud.edge, found.edges)
+        return replace(found, query_id=query_id, gate=report, own_passages=own, trace=trace.steps())
 
     async def _waiting(
         self, ask: Ask, query_id: str, tried: LocalAttempt | None, trace: Trace, deadline: Deadline, question: str
@@ -448,7 +451,7 @@ class Answerer:
         looking = Deadline(TITLES_SHARE * request.deadline_ms / 1000)
         withheld = await asyncio.to_thread(self._sharing.withheld, requester)
         if withheld is None:
-            return await asyncio.to_thread(self._sharing.refused)
+            return await asyncio.to_thread(self._sharing.nothing_granted, requester)
         told = await self._told.of(request.memories, withheld) if self._told else []
         if request.memories_only:
             return await asyncio.to_thread(serve, requester, told, trace.steps())
@@ -457,7 +460,10 @@ class Answerer:
         if request.titles:
             titled = await self._titled(request, withheld, search, looking)
             near = in_turn(near, *titled)[: self.settings.reader_passages]
-        return await asyncio.to_thread(serve, requester, [*told, *near], trace.steps())
+        served = await asyncio.to_thread(serve, requester, [*told, *near], trace.steps())
+        if request.titles_only:
+            return served
+        return await asyncio.to_thread(self._sharing.nothing_found, requester, served)
 
     async def _titled(
         self, request: EvidenceRequest, withheld: frozenset[str], search: FindPassages, looking: Deadline

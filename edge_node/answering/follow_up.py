@@ -26,6 +26,7 @@ log = logging.getLogger("dgrag.edge.follow_up")
 FOLLOW_UP = load_prompt("edge_node", "follow_up")
 EXCHANGES = 3  # of the conversation that the model reads: the last ones
 ANSWER_CHARS = 400  # of each answer that it reads
+LOOKED_AT_CHARS = 4 * ANSWER_CHARS  # of each answer, with its markers and blanks
 MAX_TOKENS = 64
 LEAST_WORDS = 3  # content words of a question that stands alone: "Why Larch Ward?" does not
 # Words that point to what was said before, words that may, and openings that go on with it
@@ -73,7 +74,8 @@ async def standalone(
     """
     if not earlier or stands_alone(question):
         return StandaloneQuestion(question)
-    prompt = Prompt(FOLLOW_UP.render(conversation=_told(earlier[-EXCHANGES:]), question=one_line(question)), MAX_TOKENS, stop=("\n",))
+    earlier = [Exchange(one.question, one.answer[:LOOKED_AT_CHARS]) for one in earlier[-EXCHANGES:]]
+    prompt = Prompt(FOLLOW_UP.render(conversation=_told(earlier), question=one_line(question)), MAX_TOKENS, stop=("\n",))
     try:
         with trace.step("follow-up") as step:
             written = one_line(step.model(await generator.generate(prompt, deadline_s=deadline_s)).texts[0])

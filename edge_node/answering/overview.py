@@ -29,6 +29,7 @@ from edge_node.settings import GlobalSettings
 from shared.errors import CloudError, Conflict, ModelError, Withheld
 from shared.joining import Joiner
 from shared.limits import Deadline
+from shared.missing import passages_of
 from shared.ports import FloatArray, embed_questions
 from shared.records import DENIED, Answer, Chunk, ChunkId, Evidence, Level, TraceStep, is_withheld
 from shared.reduce import OnText, ReducedAnswer, Reducer, coverage_alone, fitting, ignore_text, left_out, ordered, spoken
@@ -60,6 +61,7 @@ class GlobalAsk:
     earlier: tuple[Exchange, ...] = ()  # the conversation so far
     labels: frozenset[str] | None = None  # of the documents that the asker may read; None: all
     filters: Filters | None = None  # of the documents that it is about; with them the question stays here
+    asker: str = ""  # with whom turns are shared, as ``Caller.asker``
 
 
 class ServePoints(Protocol):
@@ -181,7 +183,7 @@ class GlobalAnswerer:
             )
             step.transfer(sent=sent, received=received)
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
-        return replace(found, query_id=query_id, trace=trace.steps())
+        return replace(found, query_id=query_id, own_passages=passages_of(self._tools.edge, found.edges), trace=trace.steps())
 
     async def _with_own(self, found: Answer, ask: GlobalAsk, query_id: str, trace: Trace, deadline: Deadline, on_text: OnText) -> Answer:
         """What this site's documents answer where no site did, if some of them had to stay here; else what the cloud said."""
@@ -248,7 +250,7 @@ class GlobalAnswerer:
         sharing, trace, requester = self._sharing, Trace(), Requester(request.requester, request.purpose)
         withheld = await asyncio.to_thread(sharing.withheld, requester)
         if withheld is None:
-            return await asyncio.to_thread(sharing.refused)
+            return await asyncio.to_thread(sharing.nothing_granted, requester)
         if await asyncio.to_thread(sharing.is_spent, requester):  # before the model works for it
             return await asyncio.to_thread(sharing.refused, SPENT)
         reading = Deadline(LAST_SHARE * request.deadline_ms / 1000)

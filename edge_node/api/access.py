@@ -15,7 +15,7 @@ from shared.http.keys import KEYS
 NO_BODY = 1024
 QUESTION = 64 * 2**10
 CHAT = 2**20  # the whole conversation comes along
-MESSAGE = 4 * 2**20  # a tool's arguments: a whole text at most
+MESSAGE = 4 * 2**20  # the arguments of `add_document`: a whole text at most
 POLICY = 2**20  # its file, as JSON spells it
 DOCUMENT = None
 
@@ -69,7 +69,7 @@ RULES: Rules = {
     ("POST", "/api/chat"): TALK,
     ("POST", "/api/generate"): TALK,
     ("POST", "/retrieval"): ASK,
-    ("POST", "/mcp"): Rule(frozenset({"read"}), MESSAGE, by_label=True),
+    ("POST", "/mcp"): Rule(frozenset({"read"}), QUESTION, by_label=True, max_body_bytes_of_writers=MESSAGE),
     ("GET", "/v1/policy"): ADMIN,
     ("PUT", "/v1/policy"): Rule(frozenset({"admin"}), POLICY),
     ("POST", "/v1/policy/check"): Rule(frozenset({"admin"}), POLICY),
@@ -100,7 +100,8 @@ def get_node(request: Request) -> EdgeNode:
 
 def get_reader(request: Request) -> Reader:
     """What the caller may read of this edge."""
-    return Reader(get_node(request), caller_of(request).labels)
+    caller = caller_of(request)
+    return Reader(get_node(request), caller.labels, caller.asker)
 
 
 Node = Annotated[EdgeNode, Depends(get_node)]

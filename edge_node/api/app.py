@@ -39,6 +39,7 @@ from edge_node.node import EdgeNode
 from edge_node.settings import EdgeSettings
 from shared.errors import StoreDamaged
 from shared.http.background import at_work
+from shared.http.caching import CacheHeaders
 from shared.http.console.keys import key_pages
 from shared.http.console.routes import console_problem, console_router
 from shared.http.docs import docs_router
@@ -101,12 +102,12 @@ def create_app(node: EdgeNode) -> FastAPI:
     app = FastAPI(title=title, lifespan=lifespan, version=version, redirect_slashes=False, openapi_url=None, telemetry=TELEMETRY_OFF)
     app.state.node, app.state.healthy, app.state.guard = node, True, door
     app.state.sessions, app.state.pages = sessions, edge_pages(settings, sessions)
-    turns = {"question": node.admissions.questions, "global": node.admissions.overviews}
-    app.state.scrape = Scrape(node.meter, EdgeReadings(node, turns).read, clock)
+    app.state.scrape = Scrape(node.meter, EdgeReadings(node, node.admissions.by_kind()).read, clock)
     install_problems(app, max_body_bytes=settings.max_document_bytes + FORM_OVERHEAD, page=console_problem)
     made_here = (docs_router(GuardedRoute), keys_router(GuardedRoute, ring, clock))
     for routes in (*made_here, *REST, console_router(ConsoleRoute), key_pages(ConsoleRoute, KEYS, ring, clock), *PAGES):
         app.include_router(routes)
+    app.add_middleware(CacheHeaders)
     app.add_middleware(AccessLog, meter=node.meter, log=access)
     app.add_middleware(Correlation, recorder=node.recorder)
     return app

@@ -21,12 +21,20 @@ from edge_node.node import EdgeNode
 from edge_node.records import Offered, document_id
 from edge_node.settings import CloudLineSettings, EdgeSettings, NodeSettings
 from shared.errors import Conflict
+from shared.http.json_shape import check_shape
 from shared.records import DocumentId
 from shared.settings_reference import reference
+from shared.text.document_names import document_name
 from shared.wire import MAX_NAME_CHARS
 
 ZIP = "application/zip"
-OF_THE_MACHINE = {*NodeSettings.model_fields, *CloudLineSettings.model_fields, "policy_file", "folders"}  # also all that may hold a secret
+OF_THE_MACHINE = {  # also all that may hold a secret; an archive holds the policy itself, so no first one
+    *NodeSettings.model_fields,
+    *CloudLineSettings.model_fields,
+    "policy_file",
+    "share",
+    "folders",
+}
 Outcome = Literal["added", "here", "kept"]
 
 router = APIRouter(prefix="/v1", tags=["archive"], route_class=GuardedRoute)
@@ -112,8 +120,10 @@ async def import_document(request: Request, node: Node) -> Imported:
         file, said = form.get("file"), form.get("about")
         if not isinstance(file, UploadFile) or not isinstance(said, str):
             raise RequestValidationError([{"type": "missing", "loc": ("body",), "msg": "the form has no parts 'file' and 'about'"}])
+        check_shape(said.encode())
         about, raw = validated(lambda: ImportAbout.model_validate_json(said)), await file.read()
-    identity, source = document_id(about.name, raw), about.source or None
-    offered = Offered(identity, about.name, raw, about.reader, about.title, about.labels, about.created_at, source)
+    name, source = document_name(about.name), about.source or None
+    identity = await asyncio.to_thread(document_id, name, raw)
+    offered = Offered(identity, name, raw, about.reader, about.title, about.labels, about.created_at, source)
     done = await node.bring(offered, replace=about.replace)
     return Imported(document_id=identity, outcome="added" if isinstance(done, Accepted) else done)

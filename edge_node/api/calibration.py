@@ -10,6 +10,7 @@ from fastapi import APIRouter, Query
 from pydantic import BaseModel, ConfigDict, Field
 
 from edge_node.api.access import GuardedRoute, Node
+from edge_node.api.memories import CallerDep
 from edge_node.calibration.choice import Choice
 
 router = APIRouter(prefix="/v1/calibration", tags=["calibration"], route_class=GuardedRoute)
@@ -44,12 +45,12 @@ async def calibration(node: Node, questions: Annotated[int, Query(ge=16, le=400)
 
 
 @router.post("")
-async def calibrate(body: StepBody, node: Node) -> StepReply:
+async def calibrate(body: StepBody, node: Node, caller: CallerDep) -> StepReply:
     """Try the next question or two, in the turn of a question; when all are tried, choose. To be called until there is a ``choice``.
 
     400 ``bad_input``: there are too few documents to ask about; 409 ``conflict``: another model has taken over meanwhile.
     """
-    async with node.admissions.questions.turn():
+    async with node.admissions.questions.turn(caller.asker):
         now = await node.calibration.step(body.questions)
     choice = None
     if now.done >= now.total:

@@ -6,7 +6,8 @@ import contextlib
 import logging
 import secrets
 import time
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 import orjson
@@ -18,21 +19,23 @@ from edge_node.answering.answerer import Ask
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import ReaderDep
+from edge_node.api.chat_tasks import ChatTask, quotes_conversation, task_of, title_from
 from edge_node.api.filtering import FiltersBody, filters_of
 from edge_node.api.forms import problem_of, said, telling
 from edge_node.api.sources import annotated, listed, uri_of, without_sources
 from edge_node.api.steps import told_step
-from edge_node.api.streaming import hearing
+from edge_node.api.streaming import Heard, hearing
+from edge_node.policy.rules import EscalationMode
 from edge_node.reading import Reader
 from edge_node.records import Filters
 from shared.client.hearing import Completed, Void
 from shared.errors import BlankQuestion, InputError
 from shared.http.middleware import while_connected
+from shared.missing import summaries_reason
 from shared.records import Answer, Citation, TraceStep, located
 from shared.telemetry.trace import Trace
 from shared.text.fence import one_line
 from shared.text.inert import inert
-from shared.text.surrogates import well_formed
 from shared.wire import BLANK, MAX_QUESTION_CHARS, is_blank
 
 log = logging.getLogger("dgrag.edge.chat")
@@ -43,6 +46,7 @@ STREAM_END = "[DONE]"
 TAKEN_BACK = "\n\n(What stands above is not the answer after all. It follows.)\n\n"
 
 CLIENT_ERRORS = range(400, 500)
+OF_THE_PROGRAM = "This is a prompt of the chat program itself: it was answered from the conversation, without the documents."
 LAST = "send the question as the last message of role 'user'"
 
 
@@ -116,17 +120,20 @@ def _checked_text(message: ChatMessage) -> str:
 
 
 def _text(message: ChatMessage) -> str:
-    """All of its text, with U+FFFD for half of a surrogate pair: some chat programs cut an emoji in two."""
     parts = message.content if isinstance(message.content, list) else [ContentPart(type="text", text=message.content or "")]
-    return well_formed("".join(part.text for part in parts))
+    return "".join(part.text for part in parts)
 
 
 def below(answer: Answer, citations: Sequence[Citation]) -> str:
-    """What stands below the text of an answer: which sites it tells of, if it is a global one; what waits for a yes; and its sources."""
+    """What stands below the text of an answer: which sites it tells of, if it is a global one; what waits for a yes; and its sources.
+
+    Of no answer: the sites that share summaries only, where it needs their passages.
+    """
+    summaries = "" if answer.answered else inert(summaries_reason(answer.edges))
     waits = (
         f"Not asked elsewhere yet. To ask other sites too, send it in full: {one_line(inert(answer.would_ask))}" if answer.would_ask else ""
     )
-    return "".join(f"\n\n{part}" for part in (answer.coverage, waits, listed(citations)) if part)
+    return "".join(f"\n\n{part}" for part in (answer.coverage, summaries, waits, listed(citations)) if part)
 
 
 def marked(text: str, citations: Sequence[Citation], *, start: int = 0) -> list[dict[str, Any]]:
@@ -199,15 +206,54 @@ async def models() -> dict[str, Any]:
     return {"object": "list", "data": [{"id": name, "object": "model", "created": 0, "owned_by": "dgrag"} for name in (*MODES, EMBEDDING)]}
 
 
-def asked_of(model: str, messages: Iterable[ChatMessage], filters: Filters | None = None) -> Ask | GlobalAsk:
-    """The question of a conversation, in the mode that the model's name chooses. Raises InputError and as ``question_of``."""
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a conversation asks ``reader``: the question of its user, or a task of the chat program.
+
+    A task is answered from the conversation alone: nothing is searched for it, remembered or sent.
+    """
+
+    reader: Reader
+    what: Ask | GlobalAsk | ChatTask
+
+    def check_turn(self) -> None:
+        """As ``Reader.check_turn``."""
+        if not isinstance(self.what, ChatTask):
+            self.reader.check_turn(self.what)
+
+    async def answer(self) -> Answer:
+        """The answer. Raises as ``Reader.ask``."""
+        if not isinstance(self.what, ChatTask):
+            return await self.reader.ask(self.what, Trace())
+        task = self.what
+        written = await self.reader.title(task.topic) if task.kind == "title" and task.topic else ""
+        text = task.reply(title_from(written, task.topic))
+        return Answer(secrets.token_hex(8), text, (), "local", reason=OF_THE_PROGRAM)
+
+    async def hearing(self) -> AsyncGenerator[Heard]:
+        """The answer while it is made, as ``streaming.hearing`` tells it."""
+        if isinstance(self.what, ChatTask):
+            answer = await self.answer()
+            yield answer.answer
+            yield answer
+            return
+        async with contextlib.aclosing(hearing(self.reader, self.what)) as news:
+            async for told in news:
+                yield told
+
+
+def asked_of(reader: Reader, model: str, messages: Sequence[ChatMessage], filters: Filters | None = None) -> Asked:
+    """What a conversation asks, in the mode that the model's name chooses. Raises InputError and as ``question_of``."""
     if model not in MODES:
         raise InputError(f"there is no model {model[:80]!r}", next_step=f"use one of {', '.join(MODES)}")
-    messages = tuple(messages)
+    if (task := task_of([(message.role, _text(message)) for message in messages])) is not None:
+        return Asked(reader, task)
     question, earlier, mode = question_of(messages), earlier_of(messages), MODES[model]
+    # words of earlier answers inside a question cannot be told from its own: such a question stays here
+    escalation: EscalationMode | None = "no" if quotes_conversation(question) else None
     if mode == "global":
-        return GlobalAsk(question, earlier=earlier, filters=filters)
-    return Ask(question, mode, earlier=earlier, filters=filters)
+        return Asked(reader, GlobalAsk(question, escalation=escalation, earlier=earlier, filters=filters))
+    return Asked(reader, Ask(question, mode, escalation=escalation, earlier=earlier, filters=filters))
 
 
 @router.post("/chat/completions", response_model=None)
@@ -219,20 +265,22 @@ async def chat(body: ChatBody, reader: ReaderDep, request: Request) -> Response 
     A stream begins at once with the role, is kept alive by comments while the answer is worked on, tells each step as reasoning, and brings
     the text when the gate has chosen it; that of ``dgrag-global`` as it is written. What has been said in this form cannot be unsaid: where
     it is not the answer after all, that is said, and the answer follows.
+
+    A prompt of the chat program itself, for a title or tags, is no question: it is answered from the conversation, and here.
     """
-    ask = asked_of(body.model, body.messages, filters_of(body.filters))
+    asked = asked_of(reader, body.model, body.messages, filters_of(body.filters))
     if body.stream:
-        reader.check_turn(ask)  # as long as there can be a status of its own
-        return EventSourceResponse(_events(body, reader, ask), sep="\n", ping=KEEP_ALIVE_S)
-    answer = await while_connected(request, reader.ask(ask, Trace()))
+        asked.check_turn()  # as long as there can be a status of its own
+        return EventSourceResponse(_events(body, asked), sep="\n", ping=KEEP_ALIVE_S)
+    answer = await while_connected(request, asked.answer())
     return completion(body.model, answer, created=int(time.time()), sources=answer.citations if body.sources else ())
 
 
-async def _events(body: ChatBody, reader: Reader, ask: Ask | GlobalAsk) -> AsyncIterator[str]:
+async def _events(body: ChatBody, asked: Asked) -> AsyncIterator[str]:
     head = {"id": f"chatcmpl-{secrets.token_hex(12)}", "created": int(time.time()), "model": body.model}
     yield _json(chunk(head, {"role": "assistant", "content": ""}))
     said_so_far, begun = "", 0  # where the answer begins in what was said
-    async with contextlib.aclosing(hearing(reader, ask)) as news:
+    async with contextlib.aclosing(asked.hearing()) as news:
         async for told in news:
             match told:
                 case TraceStep():

@@ -19,16 +19,19 @@ from edge_node.database.replies import usage
 from edge_node.documents.estimate import Estimate
 from edge_node.documents.store import MOST_CHARS, Accepted
 from edge_node.node import EdgeNode
-from edge_node.policy.rules import Share
-from edge_node.records import DocumentText, Label, Offered, document_id
+from edge_node.records import DocumentText, Label, Offered, Share, document_id
 from shared.errors import InputError, NotFound
+from shared.http.access import is_form
+from shared.http.json_shape import check_shape
 from shared.http.middleware import while_connected
 from shared.records import DocumentId
+from shared.text.document_names import as_seen
 from shared.wire import MAX_NAME_CHARS
 
 T = TypeVar("T")
 MAX_ESTIMATED = 1000  # documents in one request
-Labels = Annotated[tuple[Label, ...], Field(max_length=32)]
+MAX_ESTIMATED_VALUES = 40 * MAX_ESTIMATED  # their labels and all
+Labels = Annotated[tuple[Label, ...], Field(max_length=32, fail_fast=True)]
 LABELS: TypeAdapter[tuple[str, ...]] = TypeAdapter(Labels)
 
 Source = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
@@ -141,6 +144,7 @@ class Receipt:
     labels: tuple[str, ...]
     share: Share
     unnamed_labels: tuple[str, ...]  # that the policy does not name: they let nothing leave
+    replaces: bool  # another content of the same name, once this is indexed
 
 
 class LabelsBody(BaseModel):
@@ -174,7 +178,7 @@ class DocumentsBody(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    documents: Annotated[tuple[DocumentBody, ...], Field(max_length=MAX_ESTIMATED)]
+    documents: Annotated[tuple[DocumentBody, ...], Field(max_length=MAX_ESTIMATED, fail_fast=True)]
 
 
 UPLOAD_SCHEMA = {"requestBody": {"content": {
@@ -193,8 +197,27 @@ async def add_document(request: Request, node: Node) -> Receipt:
     """Accept one document: committed when this answers, indexed soon after."""
     if is_form(request):
         return await accepted(node, await from_form(request))
-    sent = await request.body()
-    return await accepted(node, from_body(validated(lambda: DocumentBody.model_validate_json(sent))))
+    offered = await asyncio.to_thread(_document_in, await request.body())
+    return await accepted(node, offered)
+
+
+def _document_in(sent: bytes) -> Offered:
+    """The document of a JSON body; in a thread. Raises TooLarge, RequestValidationError."""
+    check_shape(sent)
+    return _document(_parsed(sent))
+
+
+def _document(value: Any) -> Offered:
+    return from_body(validated(lambda: DocumentBody.model_validate(value)))
+
+
+def _parsed(sent: bytes) -> Any:
+    """The value of a JSON body. The parser of Pydantic takes twice the time, in which no other thread runs."""
+    try:
+        return orjson.loads(sent)
+    except orjson.JSONDecodeError as error:
+        fault = {"type": "json_invalid", "loc": ("body",), "msg": f"Invalid JSON: {error.msg}"}
+        raise RequestValidationError([fault]) from error
 
 
 async def accepted(node: EdgeNode, offered: Offered) -> Receipt:
@@ -205,12 +228,7 @@ async def accepted(node: EdgeNode, offered: Offered) -> Receipt:
 async def receipt_of(node: EdgeNode, taken: Accepted) -> Receipt:
     """What a client learns of an accepted document."""
     share, unnamed = await asyncio.to_thread(node.sharing.of_labels, taken.labels)
-    return Receipt(taken.document_id, taken.job_id, taken.duplicate, taken.ended_jobs, taken.labels, share, unnamed)
-
-
-def is_form(request: Request) -> bool:
-    """A document comes as a file in a form, or as JSON."""
-    return request.headers.get("content-type", "").startswith("multipart/form-data")
+    return Receipt(taken.document_id, taken.job_id, taken.duplicate, taken.ended_jobs, taken.labels, share, unnamed, taken.replaces)
 
 
 async def from_form(request: Request) -> Offered:
@@ -222,13 +240,16 @@ async def from_form(request: Request) -> Offered:
         labels = labels_in(str(form["labels"])) if "labels" in form else None
         written = {key: str(form[key]) for key in ("name", "source", "adopt") if key in form}
         told, raw = validated(lambda: FileName.model_validate({"name": file.filename} | written)), await file.read()
-    return Offered(document_id(told.name, raw), told.name, raw, told.name, labels=labels, source=told.source, adopt=told.adopt)
+    name = as_seen(told.name)
+    identity = await asyncio.to_thread(document_id, name, raw)  # a digest of many bytes
+    return Offered(identity, name, raw, name, labels=labels, source=told.source, adopt=told.adopt)
 
 
 def from_body(body: DocumentBody) -> Offered:
     """The document of a JSON body."""
     raw = body.text.encode("utf-8", errors="replace")
-    return Offered(document_id(body.name, raw), body.name, raw, "text.txt", body.title, body.labels, source=body.source, adopt=body.adopt)
+    name = as_seen(body.name)
+    return Offered(document_id(name, raw), name, raw, "text.txt", body.title, body.labels, source=body.source, adopt=body.adopt)
 
 
 @router.get("/documents")
@@ -326,18 +347,16 @@ async def estimate(request: Request, node: Node) -> Estimate:
 async def _offered(request: Request) -> list[Offered]:
     if is_form(request):
         return [await from_form(request)]
-    sent = await request.body()
-    if _has_documents(sent):
-        return [from_body(body) for body in validated(lambda: DocumentsBody.model_validate_json(sent)).documents]
-    return [from_body(validated(lambda: DocumentBody.model_validate_json(sent)))]
+    return await asyncio.to_thread(_documents_in, await request.body())
 
 
-def _has_documents(sent: bytes) -> bool:
-    try:
-        found = orjson.loads(sent)
-    except orjson.JSONDecodeError:
-        return False  # the check that follows says why
-    return isinstance(found, dict) and "documents" in found
+def _documents_in(sent: bytes) -> list[Offered]:
+    check_shape(sent, max_values=MAX_ESTIMATED_VALUES)
+    value = _parsed(sent)
+    if not isinstance(value, dict) or "documents" not in value:
+        return [_document(value)]
+    documents = validated(lambda: DocumentsBody.model_validate(value)).documents
+    return [from_body(body) for body in documents]
 
 
 def validated(validate: Callable[[], T]) -> T:

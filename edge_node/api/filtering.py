@@ -37,9 +37,9 @@ Word = Annotated[str, Field(min_length=1, max_length=64)]
 Path = Annotated[str, Field(min_length=1, max_length=MAX_NAME_CHARS)]
 Moment = Annotated[str, Field(max_length=40), AfterValidator(_moment)]
 Language = Annotated[Word, AfterValidator(_language)]
-Languages = Annotated[tuple[Language, ...], Field(min_length=1, max_length=MAX_VALUES)]
-Words = Annotated[tuple[Word, ...], Field(min_length=1, max_length=MAX_VALUES)]
-Paths = Annotated[tuple[Path, ...], Field(min_length=1, max_length=MAX_VALUES)]
+Languages = Annotated[tuple[Language, ...], Field(min_length=1, max_length=MAX_VALUES, fail_fast=True)]
+Words = Annotated[tuple[Word, ...], Field(min_length=1, max_length=MAX_VALUES, fail_fast=True)]
+Paths = Annotated[tuple[Path, ...], Field(min_length=1, max_length=MAX_VALUES, fail_fast=True)]
 
 
 class FiltersBody(BaseModel):

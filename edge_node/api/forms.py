@@ -15,8 +15,11 @@ from shared.http.problems import KNOWN, Told, printable, status_of, told_of
 from shared.telemetry.logs import redacted
 
 
-def telling(form: Callable[[Told], dict[str, Any]]) -> type[GuardedRoute]:  # type: ignore[valid-type] # a class that is made
-    """A route class whose errors, the guard's too, have the body that ``form`` makes, with the status that our own form has."""
+def telling(form: Callable[[Told], dict[str, Any] | None]) -> type[GuardedRoute]:  # type: ignore[valid-type] # a class that is made
+    """A route class whose errors, the guard's too, have the body that ``form`` makes, with the status that our own form has.
+
+    None: it leaves this one to our own form.
+    """
 
     class TellingRoute(GuardedRoute):  # type: ignore[misc, valid-type]
         """A guarded route with errors in another form."""
@@ -29,7 +32,10 @@ def telling(form: Callable[[Told], dict[str, Any]]) -> type[GuardedRoute]:  # ty
                     return cast("Response", await handle(request))
                 except KNOWN as error:
                     told = told_of(error, request)
-                    return JSONResponse(form(told), told.status, told.headers)
+                    body = form(told)
+                    if body is None:
+                        raise
+                    return JSONResponse(body, told.status, told.headers)
 
             return handled
 

@@ -11,7 +11,7 @@ from edge_node.egress.ledger import DEPARTURES
 from edge_node.egress.meter import DAY_S
 from edge_node.node import EdgeNode
 from edge_node.records import Kind
-from shared.limits import Admission
+from shared.admission import Admission
 from shared.telemetry.metrics import MetricReading, each, single, turns_of
 
 BUILT = ("entities", "relations", "subgraphs", "summaries")

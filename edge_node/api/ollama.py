@@ -16,19 +16,14 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import StreamingResponse
 from pydantic import BaseModel, Field
 
-from edge_node.answering.answerer import Ask
-from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import ReaderDep
-from edge_node.api.chat import MODES, TAKEN_BACK, ChatMessage, asked_of, below, completed, spent
+from edge_node.api.chat import MODES, TAKEN_BACK, Asked, ChatMessage, asked_of, below, completed, spent
 from edge_node.api.forms import problem_of, said, telling
 from edge_node.api.steps import told_step
-from edge_node.api.streaming import hearing
-from edge_node.reading import Reader
 from shared.client.hearing import Completed, Void
 from shared.errors import NotFound
 from shared.http.middleware import while_connected
 from shared.records import Answer, TraceStep
-from shared.telemetry.trace import Trace
 from shared.wire import NDJSON
 
 log = logging.getLogger("dgrag.edge.ollama")
@@ -69,6 +64,7 @@ class OllamaGenerate(BaseModel):
 
     model: str
     prompt: str = ""
+    system: str = ""
     stream: bool = True
     think: bool | str | None = None
 
@@ -114,9 +110,10 @@ async def show(body: OllamaShow) -> dict[str, Any]:
 @router.post("/chat", response_model=None)
 async def chat(body: OllamaChat, reader: ReaderDep, request: Request) -> Response | Piece:
     """The last user message is the question, the model's name chooses the mode; the sources stand below the answer."""
-    ask = asked_of(_mode(body.model), [ChatMessage(role=one.role, content=one.content) for one in body.messages])
+    messages = [ChatMessage(role=one.role, content=one.content) for one in body.messages]
+    asked = asked_of(reader, _mode(body.model), messages)
     form = _message if body.think is not False else _silent(_message)
-    return await _replied(body.model, ask, reader, request, form) if not body.stream else _streamed(body.model, ask, reader, form)
+    return await _replied(body.model, asked, request, form) if not body.stream else _streamed(body.model, asked, form)
 
 
 @router.post("/generate", response_model=None)
@@ -124,9 +121,10 @@ async def generate(body: OllamaGenerate, reader: ReaderDep, request: Request) ->
     """As ``/api/chat``, for one prompt. An empty one, which loads a model at Ollama's, is done at once."""
     if not body.prompt:
         return _piece(body.model, _response("", "")) | {"done": True, "done_reason": "load"}
-    ask = asked_of(_mode(body.model), [ChatMessage(role="user", content=body.prompt)])
+    rules = [ChatMessage(role="system", content=body.system)] if body.system else []
+    asked = asked_of(reader, _mode(body.model), [*rules, ChatMessage(role="user", content=body.prompt)])
     form = _response if body.think is not False else _silent(_response)
-    return await _replied(body.model, ask, reader, request, form) if not body.stream else _streamed(body.model, ask, reader, form)
+    return await _replied(body.model, asked, request, form) if not body.stream else _streamed(body.model, asked, form)
 
 
 def _mode(name: str) -> str:
@@ -160,21 +158,21 @@ def _ended(answer: Answer, *, seconds: float) -> Piece:
     return {"done": True, "done_reason": "stop", "total_duration": int(seconds * 1e9), **counts}
 
 
-async def _replied(model: str, ask: Ask | GlobalAsk, reader: Reader, request: Request, form: Form) -> Piece:
+async def _replied(model: str, asked: Asked, request: Request, form: Form) -> Piece:
     since = time.monotonic()
-    answer = await while_connected(request, reader.ask(ask, Trace()))
+    answer = await while_connected(request, asked.answer())
     text = answer.answer + below(answer, answer.citations)
     return _piece(model, form(text, "")) | _ended(answer, seconds=time.monotonic() - since)
 
 
-def _streamed(model: str, ask: Ask | GlobalAsk, reader: Reader, form: Form) -> Response:
-    reader.check_turn(ask)  # as long as there can be a status of its own
-    return StreamingResponse(_lines(model, ask, reader, form), media_type=NDJSON)
+def _streamed(model: str, asked: Asked, form: Form) -> Response:
+    asked.check_turn()  # as long as there can be a status of its own
+    return StreamingResponse(_lines(model, asked, form), media_type=NDJSON)
 
 
-async def _lines(model: str, ask: Ask | GlobalAsk, reader: Reader, form: Form) -> AsyncIterator[bytes]:
+async def _lines(model: str, asked: Asked, form: Form) -> AsyncIterator[bytes]:
     since = time.monotonic()
-    async with contextlib.aclosing(hearing(reader, ask)) as news:
+    async with contextlib.aclosing(asked.hearing()) as news:
         async for told in news:
             match told:
                 case TraceStep() | Completed():

@@ -58,7 +58,8 @@ class QueryBody(BaseModel):
     filters: FiltersBody | None = None
     memory: bool = True  # the answer may come from memory, where this site has asked and answered the same before
     level: Level | None = None  # of the reports, with mode global: 0 has the broadest; as the setting says
-    earlier: Annotated[tuple[Said, ...], Field(max_length=MAX_EARLIER)] = ()  # the conversation so far, for a question that goes on with it
+    # the conversation so far, for a question that goes on with it
+    earlier: Annotated[tuple[Said, ...], Field(max_length=MAX_EARLIER, fail_fast=True)] = ()
 
     @model_validator(mode="after")
     def _belongs_together(self) -> Self:

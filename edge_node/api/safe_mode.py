@@ -14,6 +14,7 @@ from edge_node.api.console.access import ConsoleRoute, edge_pages
 from edge_node.settings import EdgeSettings
 from shared.errors import SafeMode, StoreDamaged
 from shared.http.access import Rule, guarded
+from shared.http.caching import CacheHeaders
 from shared.http.console.pages import pages_of
 from shared.http.console.routes import console_problem, console_router
 from shared.http.keyring import KeyRing
@@ -44,6 +45,7 @@ def create_safe_app(settings: EdgeSettings, reason: StoreDamaged) -> FastAPI:
     refusal = SafeMode(reason)
     for router in (console_router(ConsoleRoute), _page(refusal), _routes(settings, refusal)):
         app.include_router(router)
+    app.add_middleware(CacheHeaders)
     app.add_middleware(AccessLog, meter=Meter(settings.id), log=access)
     app.add_middleware(Correlation)
     return app

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace as changed
 from typing import Literal
@@ -11,8 +12,9 @@ from typing import Literal
 from edge_node.database.schema import Database
 from edge_node.documents.store import WHOLE, Accepted, Removed, accept, labels_watched, read_labels, remove, require_own
 from edge_node.records import Offered, document_id
-from shared.errors import Conflict, NotFound
+from shared.errors import Conflict, InputError, NotFound
 from shared.records import DocumentId
+from shared.text.document_names import document_name, is_as_seen
 
 
 def relabel(database: Database, identity: DocumentId, labels: Sequence[str], *, source: str | None = None) -> None:
@@ -45,6 +47,7 @@ def rename(
     NotFound, and Conflict where it is damaged on disk, and as ``require_own``.
     """
     with database.write() as tx:
+        name = document_name(name)
         require_own(tx, source, identity=identity)
         require_own(tx, source, name=name)
         before = _content(tx, identity)
@@ -56,13 +59,52 @@ def rename(
 def bring(database: Database, offered: Offered, *, replace: bool, now: float) -> Accepted | Literal["here", "kept"]:
     """Commit a document of another edge, unless the same is here, or another version of its name that is not to be replaced.
 
-    In one transaction: nothing takes the name between the look and the commit.
+    In one transaction: nothing takes the name between the look and the commit. Raises as ``DocumentStore.accept``.
     """
+    name = document_name(offered.name)
+    offered = changed(offered, document_id=document_id(name, offered.raw), name=name, reader=document_name(offered.reader))
     with database.write() as tx:
         there = {row["document_id"] for row in tx.execute("SELECT document_id FROM documents WHERE name = ?", (offered.name,))}
         if offered.document_id in there:
             return "here"
         return "kept" if there and not replace else accept(tx, offered, now)
+
+
+def misnamed(database: Database) -> list[tuple[DocumentId, str]]:
+    """Documents whose name is not as ``document_name`` makes it, each with the name that it is to have; "": a later one has that name.
+
+    Stores of earlier releases hold them: two spellings of one name were two documents there. A name that is damaged on disk stays.
+    """
+    rows = database.rows("SELECT document_id, CAST(name AS BLOB) AS name, status FROM documents ORDER BY rowid")
+    named = [(row, name) for row in rows if (name := _decoded(row["name"])) is not None]
+    if all(is_as_seen(name) for _, name in named):
+        return []
+    groups = defaultdict[str, list[tuple[sqlite3.Row, str]]](list)
+    for row, name in named:
+        groups[_name_for(row, name)].append((row, name))
+    found = list[tuple[DocumentId, str]]()
+    for target, members in groups.items():
+        served = [member for member in members if member[0]["status"] != "parked"] or members
+        latest = served[-1]
+        others = [member for member in members if member is not latest]
+        for row, name in (latest, *others):
+            if name != target:
+                found.append((DocumentId(row["document_id"]), target if row is latest[0] else ""))
+    return found
+
+
+def _decoded(name: bytes) -> str | None:
+    try:
+        return name.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _name_for(row: sqlite3.Row, name: str) -> str:
+    try:
+        return document_name(name)
+    except InputError:
+        return f"document-{row['document_id'][:8]}"
 
 
 def _content(tx: sqlite3.Connection, identity: DocumentId) -> Offered:

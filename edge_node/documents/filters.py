@@ -11,6 +11,7 @@ from edge_node.database.schema import Database
 from edge_node.documents.store import read_labels
 from edge_node.records import Filters
 from shared.records import DocumentId
+from shared.text.document_names import visible
 
 NOTHING_MATCHES = "No document that you may read here matches these filters, or none of them is indexed yet."
 
@@ -35,13 +36,14 @@ def literally(text: str) -> str:
 def is_under(name: str, path: str) -> bool:
     """Whether a document's name is a path, with ``*`` for any characters and ``?`` for one, or is in the folder of that name.
 
-    ``[*]`` and ``[?]`` are these characters themselves; any other bracket is one.
+    Both as they are seen, whatever characters spell them. ``[*]`` and ``[?]`` are these characters themselves; any other bracket is one.
 
     >>> [is_under("wards/icu/pumps.md", path) for path in ("wards/*", "wards", "wards/icu/", "*.md", "icu", "ward")]
     [True, True, True, True, False, False]
     >>> [is_under("a[1]/b?.md", path) for path in ("a[1]/b?.md", "a[1]", "a[1]/*", "*/b[?].md", "a1/*", "[a]*")]
     [True, True, True, True, False, False]
     """
+    name, path = visible(name), visible(path)
     folders = (path.rstrip("/") + "/", _LITERAL.sub(r"\1", path).rstrip("/") + "/")
     return name == path or fnmatchcase(name, _BRACKET.sub("[[]", path)) or name.startswith(folders)
 

@@ -24,6 +24,7 @@ from shared.errors import Conflict, DiskFull, NotFound, ReaderUnavailable
 from shared.ports import Clock
 from shared.records import Chunk, ChunkId, DocumentId, Mark
 from shared.sqlite import crc
+from shared.text.document_names import document_name, visible
 
 log = logging.getLogger("dgrag.edge.store")
 MOST_CHARS = 20_000  # of a text that is read at once
@@ -114,6 +115,7 @@ class Accepted:
     duplicate: bool
     labels: tuple[str, ...] = ()
     ended_jobs: tuple[str, ...] = ()
+    replaces: bool = False  # other content of the same name, once this is indexed
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,10 +151,12 @@ class DocumentStore:
         The same content again is a no-op, but other labels are taken over at once; with another title or reader, or where it was
         parked or is damaged on disk, it is queued again. A version of this name that was never indexed gives way.
         Without ``labels`` a document keeps those that it has, or a new version those of the newest one; a new document has none.
+        The name is taken as ``document_name`` makes it.
         ``created_at``: when a new one came to the site where it was before; None: now. Without ``source`` the same content stays with
         the sync that put it here, and new content belongs to none. ``adopt``: also where the name is another's. Raises Conflict where it
-        may not, or where the labels are damaged.
+        may not, or where the labels are damaged, and InputError for a name of which nothing can be seen.
         """
+        name, reader = document_name(name), document_name(reader)
         identity = document_id(name, raw)
         offered = Offered(identity, name, raw, reader, title, None if labels is None else tuple(labels), created_at, source)
         with self.database.write() as tx:
@@ -182,8 +186,8 @@ class DocumentStore:
         """
         narrowed = {
             "status = ?": status,
-            "name = ?": name,
-            "instr(lower(name), lower(?)) > 0": part,
+            "name IN (SELECT value FROM json_each(?))": json.dumps(sorted({name, visible(name).strip()})) if name else "",
+            "instr(lower(name), lower(?)) > 0": visible(part),
             HAS_LABEL: label,
             f"document_id {AMONG_OTHERS}": json.dumps(list(withheld)) if withheld else "",
         }
@@ -378,6 +382,7 @@ def accept(tx: sqlite3.Connection, offered: Offered, now: float) -> Accepted:
     """As ``DocumentStore.accept``, part of the caller's transaction."""
     identity, name, raw, title, reader = offered.document_id, offered.name, offered.raw, offered.title, offered.reader
     with labels_watched(tx, name):
+        is_other = tx.execute("SELECT 1 FROM documents WHERE name = ? AND document_id <> ?", (name, identity)).fetchone() is not None
         worn = labels_kept(tx, name, identity) if offered.labels is None else offered.labels
         listed = json.dumps(worn)
         checksum = crc(identity, name, title, listed, reader)
@@ -389,7 +394,7 @@ def accept(tx: sqlite3.Connection, offered: Offered, now: float) -> Accepted:
         if known is None:
             came_at = now if offered.created_at is None else offered.created_at
             tx.execute(INSERT, (identity, name, title, listed, offered.source or "", raw, crc(raw), reader, checksum, came_at))
-            return Accepted(identity, open_job(tx, identity, now), duplicate=False, labels=worn, ended_jobs=ended)
+            return Accepted(identity, open_job(tx, identity, now), duplicate=False, labels=worn, ended_jobs=ended, replaces=is_other)
         if offered.source is not None:
             tx.execute("UPDATE documents SET source = ? WHERE document_id = ?", (offered.source, identity))
         if known["status"] == "parked" or not known["whole"] or (known["title"], known["reader"]) != (title, reader):

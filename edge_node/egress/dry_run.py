@@ -144,7 +144,7 @@ def spending(state_dir: Path) -> HintBudget:
         try:
             clock = SystemClock()
             documents, graph = DocumentStore(database, clock), GraphStore(database)
-            policy = PolicyFile(state_dir / NAME, database, clock)
+            policy = PolicyFile(state_dir / NAME, clock)
             memories = MemorySharing.of(Sharing(policy, documents, graph, EgressMeter(Ledger(database, clock), clock)), documents, graph)
             found = memories.released()
             drawn = {**memories.names.all(), **{name.name_key: name for name in found.drawn}}

@@ -6,7 +6,8 @@ import logging
 from pathlib import Path
 
 from edge_node.database.schema import Database
-from edge_node.policy.rules import STANDARD, Policy, parse
+from edge_node.policy.rules import Policy, first_policy, parse
+from edge_node.records import Share
 from shared.errors import InputError
 from shared.identity import replace_private
 from shared.ports import Clock
@@ -14,6 +15,7 @@ from shared.ports import Clock
 log = logging.getLogger("dgrag.edge.policy")
 NAME = "policy.toml"  # in the state folder, where the settings name no other file
 SEEN = "policy_seen"  # key in meta: there was a file once, so a missing one is no first start
+CHANGE_OF_DEFAULT = "policy_share"  # key in meta: the log has said of an older store that its policy stays as it was
 MAX_BYTES = 256 * 2**10
 WITHDRAWN_AFTER_S = 10.0  # an editor empties a file and fills it again, and what the cloud holds should survive that
 
@@ -21,31 +23,49 @@ WITHDRAWN_AFTER_S = 10.0  # an editor empties a file and fills it again, and wha
 class PolicyFile:
     """One file; while it cannot be read, nothing is sent, and once that has lasted, what the cloud holds is withdrawn."""
 
-    def __init__(self, path: Path, database: Database, clock: Clock) -> None:
+    def __init__(self, path: Path, clock: Clock) -> None:
         self.path = path
-        self._database = database
         self._clock = clock
         self._readable: Policy | None = None  # the last one
         self._unreadable_since = 0.0  # monotonic seconds
         self._read: tuple[bytes | str, Policy] | None = None  # content, or why there is none, and what it means
 
-    def open(self, *, named: bool = False) -> None:
-        """At the first start of a store write the standard policy, if there is no file; never one that the owner ``named``, and misspelt.
+    def open(self, database: Database, share: Share, *, named: bool = False) -> None:
+        """At the first start of a store write a policy with that share, unless there is a file.
 
-        What is not there leaves a policy that shares nothing.
+        Never one that the owner ``named``, and misspelt: what is not there leaves a policy that shares nothing. What an older release
+        let leave a store still leaves it, and the log says so once.
         """
-        if self._database.meta(SEEN):
-            return
-        if not named:
-            self._write_standard()
-        self._database.set_meta(SEEN, "1")
+        if database.meta(SEEN):
+            if not database.meta(CHANGE_OF_DEFAULT):
+                policy = self.current()
+                log.warning(
+                    "this release shares summaries of a new site's documents only; the policy of this site is as it was: "
+                    'unlabelled = "%s", questions = "%s"; `dgrag policy share` changes it',
+                    policy.unlabelled,
+                    policy.questions,
+                )
+        else:
+            if not named:
+                self._write_first(self._first_share(database, share))
+            database.set_meta(SEEN, "1")
+        if not database.meta(CHANGE_OF_DEFAULT):
+            database.set_meta(CHANGE_OF_DEFAULT, "1")
 
-    def _write_standard(self) -> None:
+    def _first_share(self, database: Database, share: Share) -> Share:
+        """``share``, but of a store with documents, which is older than policies and hid nothing, what it let leave before."""
+        if self.path.exists() or database.row("SELECT 1 FROM documents LIMIT 1") is None:
+            return share
+        log.warning('this store has documents and no policy: all may leave as before, by unlabelled = "full" in %s', self.path)
+        return "full"
+
+    def _write_first(self, share: Share) -> None:
         try:
             if not self.path.exists():
-                replace_private(self.path, STANDARD.encode())  # on the disk before the store says that there was one
+                # on the disk before the store says that there was one
+                replace_private(self.path, first_policy(share).encode())
         except OSError as error:
-            log.error("the standard sharing policy cannot be written: %s", error.strerror)
+            log.error("the first sharing policy cannot be written: %s", error.strerror)
 
     def current(self) -> Policy:
         """The policy in force. Never raises: what cannot be read shares nothing, and says why in ``fault``."""

@@ -28,10 +28,21 @@ from edge_node.graph.titles import titles_marked
 from edge_node.policy.keeping import WithheldCounts, holds
 from edge_node.policy.persons import names_like_persons
 from edge_node.policy.redaction import CONTEXT_CHARS, Redactor, last_words, words_in, words_of
-from edge_node.policy.rules import EscalationMode, Level, Policy, Redact, Share, share_of
-from edge_node.records import NOTHING_WITHHELD, Filters
+from edge_node.policy.rules import EscalationMode, Level, Policy, Redact, share_of
+from edge_node.records import NOTHING_WITHHELD, Filters, Share
 from shared.errors import Conflict
-from shared.records import DENIED, ChunkId, DocumentId, Evidence, TraceStep, document_of, is_chunk, located
+from shared.records import (
+    DENIED,
+    SOME_SUMMARIES_ONLY,
+    SUMMARIES_ONLY,
+    ChunkId,
+    DocumentId,
+    Evidence,
+    TraceStep,
+    document_of,
+    is_chunk,
+    located,
+)
 from shared.sqlite import crc
 from shared.text.quoting import is_copy
 from shared.wire import MAX_EVIDENCE, EvidenceBody, EvidenceReply
@@ -121,7 +132,14 @@ class Sharing:
         ``kept_back``: how many summaries and documents stay here, and which rules hold them.
         """
         policy = self.policy
-        return {"key": policy.key, "fault": policy.fault, "current": self.is_told(), "kept_back": asdict(self.kept_back(policy))}
+        return {
+            "key": policy.key,
+            "fault": policy.fault,
+            "unlabelled": policy.unlabelled,
+            "questions": policy.questions,
+            "current": self.is_told(),
+            "kept_back": asdict(self.kept_back(policy)),
+        }
 
     def kept_back(self, policy: Policy) -> WithheldCounts:
         """What a policy keeps here, this one or another; of summaries what the one in force keeps."""
@@ -233,6 +251,28 @@ class Sharing:
         if (withheld := self._withheld(requester)) is None or requester.name != self._edge:
             return withheld
         return withheld.union(*(self._documents.beyond(labels) for labels, asking in self._asking.copy().items() if asking))
+
+    def lets_own_passages_go(self, purpose: str | None) -> bool:
+        """Whether passages of this site may go with a question that is asked here."""
+        return self._withheld(Requester(self._edge, purpose)) is not None
+
+    def has_summaries_only(self, requester: Requester) -> bool:
+        """Whether there are documents of which this requester gets summaries and no passages, whatever it asks."""
+        policy = self.policy
+        return any(
+            labels is not None and policy.summary_level(labels) >= Level.SUMMARY and _granted(policy, labels, requester)[0] == Level.SUMMARY
+            for labels in self._documents.label_sets()
+        )
+
+    def nothing_granted(self, requester: Requester) -> Served:
+        """The reply to a requester that gets no passage at all: whether summaries are shared is known to it already."""
+        return self.refused(SUMMARIES_ONLY if self.has_summaries_only(requester) else DENIED)
+
+    def nothing_found(self, requester: Requester, served: Served) -> Served:
+        """A reply without passages; it says where documents are shared as summaries, which is no fact of the question."""
+        if served.reply.evidence or served.reply.refused or not self.has_summaries_only(requester):
+            return served
+        return replace(served, reply=served.reply.model_copy(update={"refused": SOME_SUMMARIES_ONLY}))
 
     def _withheld(self, requester: Requester) -> frozenset[str] | None:
         policy, sets = self.policy, self._documents.label_sets()

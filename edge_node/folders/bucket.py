@@ -9,9 +9,10 @@ from urllib.parse import urlsplit
 from edge_node.documents.readers import SUFFIXES
 from edge_node.documents.readers.text import suffix
 from edge_node.folders.files import FILE, ignoring
-from edge_node.folders.records import Entry, Problem, Survey
+from edge_node.folders.records import Entry, Problem, Survey, survey_of
 from edge_node.settings import BucketSettings
 from shared.errors import InputError, NotInstalled
+from shared.text.document_names import visible
 from shared.wire import MAX_NAME_CHARS
 
 SCHEME = "s3://"
@@ -42,18 +43,20 @@ class Bucket:
         entries, problems, left_out = list[Entry](), list[Problem](), list[str]()
         for one in found:
             place = one.object_name.removeprefix(self.below)
-            name = self.prefix + place
+            name = visible(self.prefix + place).strip()
             if not place or place.endswith("/") or ignored.match_file(place):
                 continue
             if suffix(place) not in SUFFIXES:
                 left_out.append(name)
+            elif not name:
+                problems.append(Problem(place, "its key has no character that can be seen"))
             elif len(name) > MAX_NAME_CHARS:
                 problems.append(Problem(name, f"its key has more than {MAX_NAME_CHARS} characters"))
             elif one.size > self.most_bytes:
                 problems.append(Problem(name, f"it has more than {self.most_bytes:,} bytes"))
             else:
                 entries.append(Entry(name, one.object_name, one.size, f"{one.size}:{one.etag}" if one.etag else ""))
-        return Survey(tuple(sorted(entries, key=lambda entry: entry.name)), tuple(problems), (), tuple(sorted(left_out)))
+        return survey_of(entries, problems, left_out=left_out)
 
     def _listed(self) -> list[Any]:
         found = dict[str, Any]()

@@ -6,14 +6,16 @@ import os
 import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import BinaryIO
 
 from pathspec import GitIgnoreSpec
 
 from edge_node.documents.readers import SUFFIXES
 from edge_node.documents.readers.text import suffix
-from edge_node.folders.records import Entry, Problem, Survey
+from edge_node.folders.records import Entry, Problem, Survey, survey_of
 from shared.errors import InputError
 from shared.ports import Clock
+from shared.text.document_names import document_name, visible
 from shared.wire import MAX_NAME_CHARS
 
 FILE = ".dgragignore"  # at the top of a folder, or of a bucket's prefix; those below are not read
@@ -21,6 +23,8 @@ DEFAULTS = (".*", "~$*", "*~", "*.tmp", "*.part", "*.crdownload", "*.swp")  # hi
 SETTLED_S = 2.0  # what was written so lately may be written again within one tick of the file system's clock
 MOST_PATTERNS = 2**16  # bytes of the list of ignored files
 OUTSIDE = "a link that leads out of the folder is not followed"
+NO_FILE = "it is no file, but a pipe, a socket or a device"
+NO_LINK = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def ignoring(text: str = "") -> GitIgnoreSpec:
@@ -37,7 +41,10 @@ def ignoring(text: str = "") -> GitIgnoreSpec:
 
 
 class Folder:
-    """The readable files below a path. Links to files in it are followed; links to folders are not, as their files come by themselves."""
+    """The readable files below a path. A link to a file in it is followed, one that leads out is a problem.
+
+    Links to folders in it are not followed, as their files come by themselves.
+    """
 
     def __init__(self, root: Path, clock: Clock, *, prefix: str = "", most_bytes: int) -> None:
         self.root = root
@@ -60,21 +67,38 @@ class Folder:
                 walk.into(below)
             except OSError as error:
                 walk.problems.append(Problem(walk.named(below), f"the folder cannot be read: {error.strerror}"))
-                walk.unseen.append(f"{walk.named(below)}/")
-        entries = sorted(walk.entries, key=lambda entry: entry.name)
-        return Survey(tuple(entries), tuple(walk.problems), tuple(walk.unseen), tuple(sorted(walk.left_out)))
+                walk.unseen.append(visible(f"{walk.named(below)}/"))
+        return survey_of(walk.entries, walk.problems, walk.unseen, walk.left_out)
 
     def read(self, entry: Entry) -> bytes:
         """The content of a file that is one still, and in the folder. Raises OSError."""
         return self._read(entry.place, self.most_bytes)
 
-    def _read(self, place: str, most_bytes: int) -> bytes:
-        path = Path(os.path.realpath(self.root / place, strict=True))
-        if not path.is_relative_to(self.root.resolve()):
+    def open(self, place: str) -> BinaryIO:
+        """A file of the folder, for reading. Raises OSError: it leads out of the folder now, or is no file.
+
+        Its path is resolved once and then opened part by part without links, so that no part can be exchanged meanwhile.
+        """
+        root = Path(os.path.realpath(self.root))
+        path = Path(os.path.realpath(root / place, strict=True))
+        if not path.is_relative_to(root) or path == root:
             raise PermissionError(0, OUTSIDE)
-        with os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
-            if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise PermissionError(0, "it is no file")
+        *folders, name = path.relative_to(root).parts
+        at = os.open(root, NO_LINK | os.O_DIRECTORY)
+        try:
+            for folder in folders:
+                above, at = at, os.open(folder, NO_LINK | os.O_DIRECTORY, dir_fd=at)
+                os.close(above)
+            file = os.fdopen(os.open(name, NO_LINK | os.O_NONBLOCK, dir_fd=at), "rb")
+        finally:
+            os.close(at)
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            file.close()
+            raise PermissionError(0, NO_FILE)
+        return file
+
+    def _read(self, place: str, most_bytes: int) -> bytes:
+        with self.open(place) as file:
             return file.read(most_bytes + 1)
 
     def _ignored(self) -> GitIgnoreSpec:
@@ -109,7 +133,12 @@ class _Walk:
         return f"{self.folder.prefix}{below.as_posix()}"
 
     def into(self, below: Path) -> None:
-        """Take a folder's files, and note its folders. Raises OSError."""
+        """Take a folder's files, and note its folders. Raises OSError.
+
+        A folder that is elsewhere than its path says is a link, or a junction, or was exchanged for one.
+        """
+        if Path(os.path.realpath(self.folder.root / below)) != self._root / below:
+            raise PermissionError(0, OUTSIDE)
         for place, found in self._listed(below):
             if found.is_dir(follow_symlinks=False):
                 if not self.ignored.match_file(f"{place}/"):
@@ -123,30 +152,44 @@ class _Walk:
 
     def _file(self, place: str, found: os.DirEntry[str]) -> None:
         name = self.folder.prefix + place
-        if suffix(place) not in SUFFIXES:
-            self.left_out.append(name.encode(errors="replace").decode())
-            return
         try:
-            if reason := self._unfit(name, found):
-                self.problems.append(Problem(name.encode(errors="replace").decode(), reason))
-            elif found.is_file():
+            if found.is_symlink() and Path(found.path).is_dir():
+                if not self._is_inside(found):  # the files of one inside come by themselves
+                    self.problems.append(Problem(f"{_shown(name)}/", OUTSIDE))
+            elif suffix(place) not in SUFFIXES:
+                self.left_out.append(_shown(name))
+            elif reason := self._unfit(name, found):
+                self.problems.append(Problem(_shown(name), reason))
+            else:
                 told = found.stat()
-                self.entries.append(Entry(name, place, told.st_size, self._mark(told)))
+                self.entries.append(Entry(document_name(name), place, told.st_size, self._mark(told)))
+        except InputError as error:
+            self.problems.append(Problem(_shown(name), error.message))
         except OSError as error:
-            self.problems.append(Problem(name, f"it cannot be read: {error.strerror}"))
+            self.problems.append(Problem(_shown(name), f"it cannot be read: {error.strerror}"))
 
     def _unfit(self, name: str, found: os.DirEntry[str]) -> str:
-        if found.is_symlink() and not Path(os.path.realpath(found.path)).is_relative_to(self._root):
+        if found.is_symlink() and not self._is_inside(found):
             return OUTSIDE
-        if name.encode(errors="replace").decode() != name:
+        if not stat.S_ISREG(found.stat().st_mode):
+            return NO_FILE
+        if _shown(name) != name:
             return "its name is no UTF-8"
         if len(name) > MAX_NAME_CHARS:
             return f"its path has more than {MAX_NAME_CHARS} characters"
-        if found.is_file() and found.stat().st_size > self.folder.most_bytes:
+        if found.stat().st_size > self.folder.most_bytes:
             return f"it has more than {self.folder.most_bytes:,} bytes"
         return ""
+
+    def _is_inside(self, found: os.DirEntry[str]) -> bool:
+        return Path(os.path.realpath(found.path)).is_relative_to(self._root)
 
     def _mark(self, told: os.stat_result) -> str:
         if max(told.st_mtime_ns, told.st_ctime_ns) >= self.before_ns:
             return ""
         return f"{told.st_size}:{told.st_mtime_ns}:{told.st_ctime_ns}:{told.st_ino}"
+
+
+def _shown(name: str) -> str:
+    """A name as it can be printed, where its bytes are no UTF-8."""
+    return name.encode(errors="replace").decode()

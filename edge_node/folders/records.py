@@ -8,6 +8,7 @@ from typing import Any, Protocol
 
 from shared.records import DocumentId
 
+TWIN = "another file here has a name that looks the same; give one of them another name"
 DAMAGED = "damaged"  # code of a document whose bytes, or name, are damaged on an edge's disk
 
 
@@ -37,6 +38,17 @@ class Survey:
     problems: tuple[Problem, ...] = ()
     unseen: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()  # files that no reader knows
+
+
+def survey_of(entries: Iterable[Entry], problems: Iterable[Problem], unseen: Iterable[str] = (), left_out: Iterable[str] = ()) -> Survey:
+    """A survey in the order of names; of files whose names look the same, the first by its place is in step."""
+    listed = dict[str, Entry]()
+    refused = list(problems)
+    for entry in sorted(entries, key=lambda entry: (entry.name, entry.place)):
+        if entry.name in listed:
+            refused.append(Problem(entry.name, TWIN))
+        listed.setdefault(entry.name, entry)
+    return Survey(tuple(listed.values()), tuple(refused), tuple(unseen), tuple(sorted(left_out)))
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,7 +7,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from edge_node.policy.rules import EscalationMode, Identifier, Policy, Share, parse
+from edge_node.policy.rules import EscalationMode, Identifier, Policy, parse
+from edge_node.records import Share
 from shared.errors import InputError
 
 _BARE = re.compile(r"[A-Za-z0-9_-]+")
@@ -29,6 +30,17 @@ class Choices:
         redact = policy.redact.model_copy(update={"identifiers": list(self.identifiers)})
         chosen = {"unlabelled": self.unlabelled, "questions": self.questions, "labels": {**policy.labels, **self.labels}}
         return policy.model_copy(update={**chosen, "redact": redact})
+
+
+def shared(policy: Policy, share: Share, label: str, questions: EscalationMode | None) -> Choices:
+    """The choices of a policy, with another share of documents without a label, or with that label; and other questions, if any.
+
+    >>> shared(Policy(version=1), "summary", "", None).questions
+    'yes'
+    """
+    labels = {label: share} if label else {}
+    unlabelled = policy.unlabelled if label else share
+    return Choices(unlabelled, questions or policy.questions, labels, tuple(policy.redact.identifiers))
 
 
 def written(text: str, choices: Choices) -> str:

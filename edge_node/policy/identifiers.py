@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import cache
 
 from stdnum import iban, numdb
@@ -11,6 +11,7 @@ from stdnum.fr import nir
 from stdnum.gb import nhs
 from stdnum.us import ssn
 
+from edge_node.policy.national_numbers import national_numbers
 from edge_node.policy.rules import Identifier
 from edge_node.policy.shadow import plain_letters
 
@@ -29,6 +30,7 @@ _EMAIL = re.compile(r"[\w.!#$%&'*+/=?^`{|}~-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})
 _PERSON = re.compile(  # numbers of persons in the United States, Britain and France, whose shape or check digits are known
     rf"(?<!\d)(?:\d{{3}}{_DASH}?\d{{2}}{_DASH}?\d{{4}}|\d{{3}}{_DASH}?\d{{3}}{_DASH}?\d{{4}}|[12](?:{_DASH}?\d){{14}})(?!\d)", re.ASCII
 )
+TABLED = frozenset(("US", "GB", "FR"))  # whose numbers that pattern finds
 _LABELS = """
 mrn record patient case chart file account acct policy invoice customer member admission no nr number id
 akte aktenzeichen aktennummer patientin patientennummer fallnummer kundennummer kontonummer versicherungsnummer versichertennummer
@@ -123,7 +125,11 @@ def _iban_size(country: str) -> int:
     return 4 + sum(map(int, re.findall("[0-9]+", form))) if form else 0
 
 
-def _person_numbers(text: str) -> Iterator[tuple[int, int]]:
+def person_numbers(text: str, countries: Sequence[str] = ()) -> Iterator[tuple[int, int]]:
+    """Numbers of persons, as ``national_numbers``; those of three countries also between the cells of a table."""
+    yield from national_numbers(text, countries)
+    if countries and TABLED.isdisjoint(countries):
+        return
     for match in _PERSON.finditer(text):
         digits = "".join(filter(str.isdigit, match.group()))
         if ssn.is_valid(digits) or nhs.is_valid(digits) or nir.is_valid(digits):
@@ -144,6 +150,6 @@ FINDERS: dict[Identifier, Callable[[str], Iterator[tuple[int, int]]]] = {
     "email": _emails,
     "iban": _grouped("[A-Za-z]{2}[0-9]{2}", "[A-Za-z0-9]", 34, _longest_iban, gap=_WIDE_GAP),
     "card": _cards,
-    "ssn": _person_numbers,
+    "ssn": person_numbers,
     "record": _records,
 }

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import phonenumbers
 
-from edge_node.policy.identifiers import FINDERS
+from edge_node.policy.identifiers import FINDERS, person_numbers
 from edge_node.policy.lettering import UNSPACED, WITH_CAPITALS, capitalised, is_unspaced, strangely_written
 from edge_node.policy.patterns import bounded
 from edge_node.policy.persons import may_be_persons
@@ -130,11 +130,12 @@ class Redactor:
 
     def _identifiers(self, kind: Identifier, text: str) -> Iterator[Span]:
         if kind == "phone":
-            for region in [None, *self.redact.phone_regions] if any(map(str.isdigit, text)) else ():
+            for region in [None, *self.redact.regions] if any(map(str.isdigit, text)) else ():
                 for match in phonenumbers.PhoneNumberMatcher(text, region, leniency=phonenumbers.Leniency.VALID, max_tries=1_000):
                     yield Span(match.start, match.end, kind)
             return
-        for start, end in FINDERS[kind](text):
+        found = person_numbers(text, self.redact.countries) if kind == "ssn" else FINDERS[kind](text)
+        for start, end in found:
             yield Span(start, end, kind)
 
     def _names(self, text: str) -> Iterator[Span]:

@@ -15,13 +15,15 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from edge_node.extraction.packs.table import typed_by
 from edge_node.extraction.syntax import CONCEPT, TYPES
+from edge_node.policy.national_numbers import known_countries
 from edge_node.policy.patterns import bounded, line_of, told
 from edge_node.policy.persons import RULE
+from edge_node.policy.shares import FIRST_QUESTIONS
+from edge_node.records import Share
 from shared.errors import DgragError, InputError
 from shared.text.language import READ
 from shared.wire import MAX_EVIDENCE_CHARS, MAX_MEMORIES
 
-Share = Literal["never", "summary", "evidence", "full"]
 Identifier = Literal["email", "phone", "iban", "card", "ssn", "record"]
 EscalationMode = Literal["yes", "no", "ask"]
 NameKind = Literal["person", "organization", "place", "group"]
@@ -83,10 +85,17 @@ class Redact(_Part):
     """What is masked in everything that leaves."""
 
     identifiers: list[Identifier] = []
+    countries: list[str] = []  # of the site, as "DE": all national numbers of these; none: the numbers of persons of all countries
     phone_regions: list[str] = ["US", "GB", "DE", "FR"]  # whose national numbers are known; +49 30 … is known everywhere
     patterns: list[str] = []
     types: list[Word] = []  # entity types, all of whose names are masked; what is in a language that is not read stays here
     names: list[Word] = []
+
+    @property
+    def regions(self) -> list[str]:
+        """Whose national telephone numbers are masked: the site's own too."""
+        known = [country for country in self.countries if country in phonenumbers.SUPPORTED_REGIONS]
+        return [*dict.fromkeys([*self.phone_regions, *known])]
 
     @property
     def masks_persons(self) -> bool:
@@ -107,6 +116,13 @@ class Redact(_Part):
             except InputError as error:
                 raise ValueError(error.message) from error
         return patterns
+
+    @field_validator("countries")
+    @classmethod
+    def _have_numbers(cls, countries: list[str]) -> list[str]:
+        if countries and (unknown := set(countries) - known_countries()):
+            raise ValueError(f"no number of the country {min(unknown)!r} is known; countries are named by two capitals, as DE")
+        return countries
 
     @field_validator("phone_regions")
     @classmethod
@@ -260,6 +276,8 @@ def doubts(policy: Policy) -> tuple[str, ...]:
     if strangers := sorted(set(policy.redact.types) - known):
         told, named = ", ".join(strangers), ", ".join(sorted(known))
         found.append(f"the name detector knows no type {told}; it masks only what a model has called so. Known: {named}")
+    if "unlabelled" not in policy.model_fields_set:
+        found.append(f"it does not say `unlabelled`, so documents without a label are shared as {policy.unlabelled}")
     if policy.daily_all.lifted:
         found.append("[daily_all] has no limit: a cloud that makes up a name for each question can copy this site")
     return tuple(found)
@@ -302,6 +320,7 @@ snippet_chars = 2000       # longest passage that leaves
 
 [redact]                   # masked in all that leaves, file names and questions too
 identifiers = []           # of email, phone, iban, card, ssn, record
+countries = []             # of this site, as "DE": all national numbers of these; none: numbers of persons of all countries
 patterns = []              # as "PAT-[0-9]{6}"
 types = []                 # entity types whose names are masked, as "person"; with another one than person and organization, all names
                            # are; passages that are not in English then stay here
@@ -327,4 +346,19 @@ bytes = 100000000
 share = 0
 """
 
-CLOSED = STANDARD.replace('"full"        #', '"never"       #', 1).replace('"yes"          #', '"ask"          #', 1)
+
+def first_policy(share: Share) -> str:
+    """The policy of a new site that shares documents without a label so: the standard text, with that word in it.
+
+    Where passages may leave, questions may; else they wait for the yes of who asks.
+
+    >>> read = parse(first_policy("summary"))
+    >>> read.unlabelled, read.questions
+    ('summary', 'ask')
+    """
+    questions = FIRST_QUESTIONS[share]
+    return STANDARD.replace('"full"        #', f"{_quoted(share):<14}#", 1).replace('"yes"          #', f"{_quoted(questions):<15}#", 1)
+
+
+def _quoted(word: str) -> str:
+    return f'"{word}"'

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from edge_node.policy.rules import Daily, EscalationMode, Identifier, MemoryRules, Policy, Redact, Share
+from edge_node.policy.rules import Daily, Identifier, MemoryRules, Policy, Redact
 from shared.plural import counted
-
-MEANING: dict[Share, str] = {
-    "never": "nothing leaves",
-    "summary": "facts in summaries, no passages",
-    "evidence": "summaries; passages are read by the cloud, not quoted",
-    "full": "summaries; passages are read and quoted",
-}
-
 
 RULES: dict[str, str] = {
     "unlabelled": "documents without a label",
@@ -23,15 +15,12 @@ RULES: dict[str, str] = {
     "fault": "the policy cannot be read",
     "masked": "masks, behind which they are not near to the question",
 }
-QUESTIONS: dict[EscalationMode, str] = {
-    "yes": "they may leave", "ask": "they leave once who asks has said yes", "no": "they stay here",
-}  # fmt: skip
 IDENTIFIERS: dict[Identifier, str] = {
     "email": "e-mail addresses",
     "phone": "telephone numbers",
     "iban": "bank accounts (IBAN)",
     "card": "payment cards",
-    "ssn": "US social security numbers",
+    "ssn": "numbers of persons and taxpayers",
     "record": "numbers of records and cases",
 }
 

@@ -13,6 +13,7 @@ from fastapi.routing import APIRoute
 from fastapi.security import APIKeyHeader, HTTPBearer
 
 from shared.errors import TooLarge
+from shared.http.json_shape import MAX_VALUES
 
 Role = Literal["anyone", "read", "write", "admin", "metrics", "edge"]
 
@@ -25,6 +26,15 @@ class Caller:
     roles: frozenset[Role]
     labels: frozenset[str] | None = None  # reads documents with these labels and those without any; None: all documents
 
+    @property
+    def asker(self) -> str:
+        """By whom requests are counted and turns are shared. Without keys all of this machine are one.
+
+        >>> Caller("ward", frozenset({"edge"})).asker, Caller("ward", frozenset({"read"})).asker
+        ('edge ward', 'key ward')
+        """
+        return f"{'edge' if 'edge' in self.roles else 'key'} {self.name}"
+
 
 @dataclass(frozen=True, slots=True)
 class Rule:
@@ -34,6 +44,19 @@ class Rule:
     max_body_bytes: int | None  # None: the route reads its body itself, a document, up to the cap of the whole service
     by_label: bool = False  # it tells nobody of a document that they may not read; without it, only who reads all may call
     is_page: bool = False  # of the console: a browser's session is taken in the place of a key, and a change brings the session's token
+    max_values: int = MAX_VALUES  # of a JSON body
+    max_body_bytes_of_writers: int | None = None  # of a caller that may write, too; None: as of others
+
+    def body_limit(self, caller: Caller) -> int | None:
+        """How much body of this caller the route reads, in bytes.
+
+        >>> talk = Rule(frozenset({"read"}), 64, max_body_bytes_of_writers=4096)
+        >>> [talk.body_limit(Caller("anna", frozenset({"read", *more}))) for more in ((), ("write",))]
+        [64, 4096]
+        """
+        if self.max_body_bytes_of_writers is not None and "write" in caller.roles:
+            return self.max_body_bytes_of_writers
+        return self.max_body_bytes
 
 
 PROBLEM = {
@@ -93,6 +116,11 @@ def guarded(rules: Rules, *, on_unusable: Callable[[Request, Unusable], Awaitabl
             return handled
 
     return GuardedRoute
+
+
+def is_form(request: Request) -> bool:
+    """Whether the body is a form, whose parts may be files."""
+    return request.headers.get("content-type", "").startswith("multipart/form-data")
 
 
 def caller_of(request: Request) -> Caller:

@@ -14,31 +14,16 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import partial
-from ipaddress import IPv6Address, ip_address
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
+from shared.http.addresses import network_of
+
 TOO_SLOW = b"HTTP/1.1 408 Request Timeout\r\nconnection: close\r\ncontent-length: 0\r\n\r\n"
-NETWORK_BITS = 64  # of an IPv6 address, that one customer is given whole
 TELL_EVERY_S = 60.0
 READ_BYTES = 2**14  # at once, a TLS record; asyncio's 2**18 would be held for every connection
 log = logging.getLogger("dgrag")
-
-
-def network_of(address: str) -> str:
-    """Who shares one count: an IPv4 address, or all of an IPv6 network; "" for what is no address.
-
-    >>> network_of("203.0.113.9"), network_of("::ffff:203.0.113.9"), network_of("2001:db8::1") == network_of("2001:db8::2")
-    ('203.0.113.9', '203.0.113.9', True)
-    """
-    try:
-        parsed = ip_address(address.partition("%")[0])
-    except ValueError:
-        return ""
-    if not isinstance(parsed, IPv6Address):
-        return str(parsed)
-    return str(parsed.ipv4_mapped or int(parsed) >> (parsed.max_prefixlen - NETWORK_BITS))
 
 
 @dataclass(slots=True)

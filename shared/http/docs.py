@@ -23,6 +23,7 @@ SCRIPT, STYLE, START = "/docs/swagger-ui-bundle.js", "/docs/swagger-ui.css", "/d
 DOCS: Rules = {  # a part of each service's rules
     ("GET", path): Rule(frozenset({"read"}), 1024) for path in (OPENAPI, PAGE, SCRIPT, STYLE, START)
 }
+A_DAY = "private, max-age=86400"  # Swagger UI is shown to this machine only
 ASSETS = files("fastapi_offline") / "static"  # only its files are used
 HTML = f"""<!DOCTYPE html>
 <html lang="en">
@@ -77,14 +78,14 @@ def docs_router(route_class: type[APIRoute]) -> APIRouter:
     @router.get(START)
     async def start() -> Response:
         """Starts Swagger UI."""
-        return Response(JAVASCRIPT, media_type="text/javascript")
+        return Response(JAVASCRIPT, media_type="text/javascript", headers={"cache-control": A_DAY})
 
     return router
 
 
 def _asset(route: str) -> FileResponse:
     with as_file(ASSETS / route.rpartition("/")[2]) as file:
-        return FileResponse(file)
+        return FileResponse(file, headers={"cache-control": A_DAY})
 
 
 def _only_here(caller: Annotated[Caller, Depends(caller_of)]) -> None:

@@ -3,45 +3,29 @@
 from __future__ import annotations
 
 import asyncio
-import re
+from collections.abc import Callable
 from typing import Protocol
 
 from fastapi import Request
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 
-from shared.errors import Expelled, Forbidden, Overloaded, TooLarge, Unauthenticated
-from shared.http.access import Caller, Role, Rule
-from shared.http.keyring import PREFIX, KeyRing
+from shared.errors import Expelled, Forbidden, MalformedText, Overloaded, TooLarge, Unauthenticated
+from shared.http.access import Caller, Role, Rule, is_form
+from shared.http.half_characters import holds_half_a_pair
+from shared.http.json_shape import check_shape
+from shared.http.keyring import PREFIX, TOKEN, KeyRing
 from shared.http.open_mode import SAFE, check_local
 from shared.limits import Buckets
 from shared.ports import Clock
 
+SIGN_INS_PER_MINUTE = 30  # of one key
+NO_CREDENTIALS = "no_credentials"
 BODY_S = 30.0  # seconds that a body may take
 LOCAL = Caller("local", frozenset[Role]({"read", "write", "admin", "metrics"}))
 ANYONE = Caller("anyone", frozenset[Role]({"anyone"}))
 
-MAX_DEPTH = 32
-STRING = re.compile(rb'"(?:[^"\\]++|\\.)*+"?', re.DOTALL)  # possessive: linear, also for a string without an end
-NO_BRACKET = bytes(set(range(256)) - set(b"[]{}"))
-
-
-def is_too_deep(body: bytes, *, most: int = MAX_DEPTH) -> bool:
-    """Whether arrays and objects are nested deeper than ``most``; a body with a NUL, which is no UTF-8 JSON, counts as too deep.
-
-    >>> is_too_deep(b"[[1]]", most=2), is_too_deep(b"[[[1]]]", most=2), is_too_deep(b'["[[[["]', most=2)
-    (False, True, False)
-    """
-    if b"\0" in body:  # UTF-16 and UTF-32, whose strings this cannot tell from structure
-        return True
-    if body.count(b"[") + body.count(b"{") <= most:
-        return False
-    depth = 0
-    for bracket in STRING.sub(b"", body).translate(None, NO_BRACKET):
-        depth += 1 if bracket in b"[{" else -1
-        if depth > most:
-            return True
-    return False
+SMALL_BYTES = 64 * 2**10  # a body that is looked at on the event loop
 
 
 class EdgeAuthenticator(Protocol):
@@ -58,7 +42,7 @@ class TokenReader(Protocol):
     """Knows people and programs by the tokens of an issuer."""
 
     async def caller_of(self, token: str) -> Caller:
-        """Who holds this token. Raises Unauthenticated, and IssuerAway."""
+        """Who holds this token. Raises Unauthenticated, ClaimOverage, and IssuerAway."""
 
     def close(self) -> None:
         """Ask the issuer for nothing any more."""
@@ -74,11 +58,28 @@ class BrowserSessions(Protocol):
         """Raises Forbidden for a change that no page of this session asks for."""
 
 
+def peer_of(request: Request) -> str:
+    """The address that a request's connection comes from."""
+    return request.client.host if request.client else ""
+
+
+def account_of(token: str) -> str:
+    """The account that a token names, for counting: a key's id; "" for what names none."""
+    match = TOKEN.fullmatch(token.strip())
+    return match[1] if match else ""
+
+
+def _account_in(request: Request) -> str:
+    return account_of(request.headers.get("authorization", "").partition(" ")[2])
+
+
 class Doorkeeper:
     """Implements ``shared.http.access.Guard``.
 
     ``may_be_open``: the service can be reached from this machine only, so that an empty ring means "anybody here". A caller by key or
-    signature has ``per_minute`` requests, refused ones too; whoever shows wrong credentials, as many refusals by address, then 429.
+    signature has ``per_minute`` requests, refused ones too. Credentials are looked at first, and only wrong ones count against the
+    address that they come from, and the account that they name: ``per_minute`` for each, then 429. So nobody shuts out who has the
+    right ones. ``address_of``: whose address a request is counted by.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class Doorkeeper:
         edges: EdgeAuthenticator | None = None,
         tokens: TokenReader | None = None,
         body_s: float = BODY_S,
+        address_of: Callable[[Request], str] = peer_of,
     ) -> None:
         self._keys = keys
         self._clock = clock
@@ -101,7 +103,10 @@ class Doorkeeper:
         self._tokens = tokens
         self._body_s = body_s
         self._callers = Buckets(per_minute)
+        self._address_of = address_of
         self._strangers = Buckets(per_minute)
+        self._accounts = Buckets(per_minute)  # a table of their own: made-up names push out no address
+        self._sign_ins = Buckets(SIGN_INS_PER_MINUTE)
 
     def is_open(self) -> bool:
         """Open mode: only this machine can call, nobody has made a key, and no issuer's tokens are taken. Reads the store."""
@@ -121,13 +126,16 @@ class Doorkeeper:
         self._keys.close()
 
     async def admit(self, request: Request, rule: Rule) -> Caller:
-        """Who calls, with the body read. Raises Unauthenticated, Forbidden, Overloaded, TooLarge; HTTPException 408 and 415."""
+        """Who calls, with the body read.
+
+        Raises Unauthenticated, Forbidden, Overloaded, TooLarge, MalformedText; HTTPException 408 and 415.
+        """
         if "anyone" in rule.roles:
             caller = ANYONE
         else:
             caller = request.state.caller = await self._known(request, rule)  # for a page that says no, too
             if caller is not LOCAL:
-                self._count(self._callers, f"{'edge' if 'edge' in caller.roles else 'key'} {caller.name}", "you ask too often")
+                self._count(self._callers, caller.asker, "you ask too often")
             if not rule.roles & caller.roles:
                 raise Forbidden(
                     f"{caller.name!r} may not do this: it takes the role {' or '.join(sorted(rule.roles))}", next_step="use another key"
@@ -140,11 +148,20 @@ class Doorkeeper:
             self._sessions.check_token(request)
         if request.headers.get("content-encoding", "identity") != "identity":
             raise HTTPException(415, "a compressed body is not taken")
-        if rule.max_body_bytes is not None:
-            body = await self._body(request, rule.max_body_bytes, must_declare="edge" in caller.roles)
-            if self._edges is not None and "edge" in caller.roles:
-                self._edges.check_body(request, body)
+        if (limit := rule.body_limit(caller)) is not None:
+            body = await self._body(request, limit, must_declare="edge" in caller.roles)
+            if len(body) <= SMALL_BYTES:
+                self._check_body(request, rule, caller, body)
+            else:
+                await asyncio.to_thread(self._check_body, request, rule, caller, body)
         return caller
+
+    def _check_body(self, request: Request, rule: Rule, caller: Caller, body: bytes) -> None:
+        check_shape(body, max_values=rule.max_values)
+        if not is_form(request) and holds_half_a_pair(body):
+            raise MalformedText
+        if self._edges is not None and "edge" in caller.roles:
+            self._edges.check_body(request, body)
 
     async def _known(self, request: Request, rule: Rule) -> Caller:
         try:
@@ -155,21 +172,31 @@ class Doorkeeper:
             if rule.is_page and self._sessions is not None and (caller := await self._sessions.caller_of(request)) is not None:
                 return caller
             return await self._by_token(request)
-        except (Unauthenticated, Expelled):
-            self.count_stranger(request)
+        except (Unauthenticated, Expelled) as error:
+            is_visit = rule.is_page and error.code == NO_CREDENTIALS  # else strangers would keep the form for signing in from everybody
+            if not is_visit:
+                self.count_failure(request, account=_account_in(request))
             raise
+
+    def count_failure(self, request: Request, *, account: str = "") -> None:
+        """Count wrong credentials, by the address and the ``account`` that they name. Raises Overloaded (429) for too many."""
+        self.count_stranger(request)
+        if account:
+            self._count(self._accounts, account, "too many wrong credentials were shown for this account")
 
     def count_stranger(self, request: Request) -> None:
         """Count a request whose caller is not known, by its address. Raises Overloaded (429) for too many."""
-        self._count(self._strangers, request.client.host if request.client else "", "too many strangers' requests from your address")
+        self._count(self._strangers, self._address_of(request), "too many strangers' requests from your address")
+
+    def count_sign_in(self, key_id: str) -> None:
+        """Count that a right key begins a session, which costs one: by the key alone. Raises Overloaded (429) for too many."""
+        self._count(self._sign_ins, key_id, "this key signs in too often")
 
     async def _by_token(self, request: Request) -> Caller:
         """By an API key, or an issuer's token."""
         scheme, _, token = request.headers.get("authorization", "").partition(" ")
         if scheme.lower() != "bearer":
-            raise Unauthenticated(
-                "this needs credentials", code="no_credentials", next_step="send an API key: `Authorization: Bearer dgk_…`"
-            )
+            raise Unauthenticated("this needs credentials", code=NO_CREDENTIALS, next_step="send an API key: `Authorization: Bearer dgk_…`")
         token = token.strip()
         if self._tokens is not None and not token.startswith(PREFIX):
             return await self._tokens.caller_of(token)
@@ -180,7 +207,7 @@ class Doorkeeper:
             raise Overloaded(complaint, retry_after_s=wait_s, of_caller=True)
 
     async def _body(self, request: Request, limit: int, *, must_declare: bool) -> bytes:
-        """The body, which the route then finds in ``request``. Raises TooLarge, HTTPException 408.
+        """The body, which the route then finds in ``request``. Raises TooLarge, HTTPException 400 and 408.
 
         ``must_declare``: one without a length counts as too large. Its sender has it whole, and the server reads ahead of what we count.
         """
@@ -202,6 +229,4 @@ class Doorkeeper:
         except TimeoutError as error:
             raise HTTPException(408, f"the request body did not come within {self._body_s:.0f} s") from error
         body = request._body = b"".join(pieces)
-        if is_too_deep(body):
-            raise TooLarge("the nesting of the request body", limit=MAX_DEPTH, unit="levels")
         return body

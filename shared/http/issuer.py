@@ -166,7 +166,7 @@ class Tokens:
         self._keys.close()
 
     async def caller_of(self, token: str) -> Caller:
-        """Who holds this token. Raises Unauthenticated, and IssuerAway: nobody comes in whose token cannot be checked."""
+        """Who holds this token. Raises Unauthenticated, ClaimOverage, and IssuerAway: nobody comes in whose token cannot be checked."""
         shown = presented(token, self._rules)
         key = await self._keys.key(shown.key_id)
         return caller_of(verified(shown, key, self._rules, now=self._clock.now()), self._rules)

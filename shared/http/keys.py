@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path
 from fastapi.routing import APIRoute
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -48,12 +48,11 @@ def keys_router(route_class: type[APIRoute], ring: KeyRing, clock: Clock) -> API
         return KeyList(keys=await asyncio.to_thread(ring.list))
 
     @router.post("", status_code=201)
-    async def make_key(body: KeyBody, response: Response) -> MadeKey:
+    async def make_key(body: KeyBody) -> MadeKey:
         """Make a key; its token is shown here only.
 
         The first one ends access without keys, so it must be an admin's, and must not expire (409).
         """
-        response.headers["Cache-Control"] = "no-store"
         return await asyncio.to_thread(ring.add_remotely, body.name, body.role, now=clock.now(), days=body.days)
 
     @router.delete("/{key}")

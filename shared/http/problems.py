@@ -15,11 +15,13 @@ from starlette.exceptions import HTTPException
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from shared import errors
+from shared.http.caching import NO_STORE
 from shared.telemetry import correlation
 
 STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
     errors.InputError: 400,
     errors.BlankQuestion: 422,
+    errors.MalformedText: 422,
     errors.Unstorable: 422,
     errors.UnreadableDocument: 422,
     errors.ReaderUnavailable: 503,
@@ -161,8 +163,8 @@ def install_problems(app: FastAPI, *, max_body_bytes: int, page: PageOf = no_pag
         return answer_of(request, told_of(error, request), page)
 
     async def on_surprise(request: Request, _: Exception) -> Response:
-        # Starlette calls this outside of all middleware, so the id of the request is not among the response's headers yet.
-        headers = {correlation.REQUEST_ID: correlation.request_id_of(request.scope)}
+        # Starlette calls this outside of all middleware, which adds these headers to every other answer.
+        headers = {correlation.REQUEST_ID: correlation.request_id_of(request.scope), "Cache-Control": NO_STORE}
         return answer_of(request, Told(500, "internal", "an error inside the service; its log tells more", REPORT, headers), page)
 
     for kind in KNOWN:

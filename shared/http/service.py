@@ -13,16 +13,17 @@ from difflib import get_close_matches
 from typing import cast
 
 import uvicorn
-from fastapi import FastAPI
+from fastapi import FastAPI, Request
 from fastapi.telemetry import TelemetryConfig
 from pydantic import ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings
 
 from shared.errors import DgragError, SettingsError
+from shared.http.addresses import client_network
 from shared.http.connections import ConnectionLimits, Crowd, bounded
 from shared.http.console.sessions import Sessions, SharedSignIn
-from shared.http.doorkeeper import Doorkeeper, EdgeAuthenticator
+from shared.http.doorkeeper import Doorkeeper, EdgeAuthenticator, peer_of
 from shared.http.issuer import Tokens
 from shared.http.keyring import KeyRing
 from shared.ports import Clock, SystemClock
@@ -83,7 +84,20 @@ def doorkeeper(
     open_to_some, most = not is_exposed(front), front.requests_per_minute
     clock = clock or SystemClock()
     tokens = Tokens.of(front, clock) if front.oidc_issuer else None
-    return Doorkeeper(keys, clock, may_be_open=open_to_some, per_minute=most, edges=edges, sessions=sessions, tokens=tokens)
+
+    def address_of(request: Request) -> str:
+        return client_network(peer_of(request), request.headers, proxies=front.trusted_proxies, header=front.proxy_header)
+
+    return Doorkeeper(
+        keys,
+        clock,
+        may_be_open=open_to_some,
+        per_minute=most,
+        edges=edges,
+        sessions=sessions,
+        tokens=tokens,
+        address_of=address_of,
+    )
 
 
 def browser_sessions(
@@ -170,7 +184,7 @@ def server_config(app: FastAPI, front: FrontSettings) -> uvicorn.Config:
         access_log=False,
         server_header=False,
         headers=FOR_BROWSERS,
-        proxy_headers=False,  # who calls is told by credentials; a header that anybody can send tells nothing
+        proxy_headers=False,  # the scheme and the caller are no header's to say; for counting: shared.http.addresses
         timeout_graceful_shutdown=GRACE_S,
     )
 

@@ -13,8 +13,8 @@ from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, Proc
 from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from shared.admission import Admission
 from shared.errors import DgragError
-from shared.limits import Admission
 from shared.ports import Clock
 from shared.records import Answer, EdgeReport, Route, TraceStep
 from shared.telemetry.trace import CLOUD, OTHER, TRANSFERS, TRANSMISSION, component_of, is_the_clouds, transmission_ms
@@ -159,10 +159,10 @@ def each(name: str, text: str, label: str, values: Mapping[str, float]) -> Metri
 
 
 def turns_of(admissions: Mapping[str, Admission]) -> MetricReading:
-    """Who holds a turn with the model and who waits for one, by kind of question."""
+    """How many requests have a turn and how many wait for one, by kind of work."""
     values = [((kind, "taken"), float(one.running)) for kind, one in admissions.items()]
     values += [((kind, "waiting"), float(one.waiting)) for kind, one in admissions.items()]
-    return MetricReading("dgrag_turns", "Questions that are being answered, and that wait.", ("kind", "state"), tuple(values))
+    return MetricReading("dgrag_turns", "Requests that are being answered, and that wait for a turn.", ("kind", "state"), tuple(values))
 
 
 class _Page(Collector):

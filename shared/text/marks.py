@@ -6,6 +6,7 @@ wrong guesses about a hundred are there as well.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Iterable
 from hashlib import blake2b
 from itertools import groupby
@@ -81,10 +82,11 @@ def names_among(text: str, known: Callable[[str], bool]) -> list[str]:
     low = [word.casefold() for word in words]
     ends = [at for at, word in enumerate(words) if word[0].isupper() or word[0].isdigit()]
     found, after = dict[str, None](), 0
-    for start in ends:
+    for place, start in enumerate(ends):
         if start < after:
             continue
-        for end in (end for end in reversed(ends) if start <= end < start + LONGEST):
+        near = ends[place : bisect_left(ends, start + LONGEST, place)]
+        for end in reversed(near):
             run = " ".join(low[start : end + 1])
             if (end > start or (start > 0 and content_words(run))) and known(run):
                 found[run], after = None, end + 1

@@ -5,23 +5,26 @@ from __future__ import annotations
 import re
 import unicodedata
 
+LINE_END = re.compile(r"\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")  # all that str.splitlines breaks at, but "\n"
+
 
 def plain(text: str) -> str:
-    r"""The text without control characters, but for line ends and tabs.
+    r"""A text of several lines without control characters, but for tabs; each line ends in "\n". A name is ``one_line``.
 
-    >>> plain("a\x1b[31mb\n")
-    'a[31mb\n'
+    >>> plain("a\x1b[31mb\u2028c\r\n")
+    'a[31mb\nc\n'
     """
-    return "".join(char for char in text if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
+    lines = LINE_END.sub("\n", text)
+    return "".join(char for char in lines if char in "\n\t" or unicodedata.category(char) not in {"Cc", "Cf", "Cs"})
 
 
 def one_line(text: str) -> str:
     r"""``plain`` text without line ends and tabs, so that it forges no row of a table.
 
-    >>> one_line("ward\n2  10:00\tbank")
-    'ward 2  10:00 bank'
+    >>> one_line("ward\n2  10:00\tbank\x85\u2028x")
+    'ward 2  10:00 bank x'
     """
-    return plain(re.sub(r"[\r\n\t\u2028\u2029]+", " ", text))
+    return re.sub(r"[\n\t]+", " ", plain(text))
 
 
 def csv_cell(cell: object) -> object:

@@ -50,6 +50,8 @@ _SECOND_QUESTION = re.compile(
     re.IGNORECASE,
 )
 
+MOST_PARTS = 8  # of a question, each of which is searched for
+
 _TOKEN = re.compile(r"\w[\w'’-]*|[^\w\s]")
 _LINKS = frozenset({"of", "the", "and", "de", "van", "von", "la", "du", "al"})  # inside a name, at most MOST_LINKS in a row
 MOST_LINKS = 2
@@ -106,14 +108,20 @@ def questions_in(question: str) -> tuple[str, ...]:
     """The question itself, followed by its parts where it asks two or more things at once.
 
     A compound question lies between its parts in an embedding space, near the answer of none; each part is searched for too.
+    Beyond ``MOST_PARTS`` the last one is the rest of the question: each part costs a search at every site that is asked.
 
     >>> questions_in("Which ward failed, and which lot caused it?")
     ('Which ward failed, and which lot caused it?', 'Which ward failed?', 'which lot caused it?')
+    >>> len(questions_in("x, and who " * 300))
+    9
     >>> questions_in("Who leads research and development?")
     ('Who leads research and development?',)
     """
-    parts = [part.strip(" ,.?") for part in _SECOND_QUESTION.split(question)]
-    return (question, *(f"{part}?" for part in parts if part)) if len(parts) > 1 else (question,)
+    split = _SECOND_QUESTION.split(question, maxsplit=MOST_PARTS - 1)
+    if len(split) == 1:
+        return (question,)
+    parts = (part.strip(" ,.?") for part in split)
+    return tuple(dict.fromkeys((question, *(f"{part}?" for part in parts if part))))
 
 
 def names_in(text: str) -> list[str]:

@@ -1,5 +1,6 @@
 """What no linter says of the Dockerfiles and of docker-compose.yml; each service is closed, small and reached from this machine only."""
 
+import os
 import re
 import shutil
 import subprocess
@@ -7,6 +8,7 @@ import subprocess
 import pytest
 import yaml
 
+from cloud_server.settings import CloudSettings
 from deploy.container.__main__ import ACTIONS
 from deploy.environment import FILES, FOLDER
 from tests.conftest import ROOT
@@ -15,6 +17,8 @@ DOCKERFILES = sorted((ROOT / "deploy" / "docker").glob("*.Dockerfile"))
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES = COMPOSE["services"]
 OURS = {name: service for name, service in SERVICES.items() if service["image"].startswith("dgrag-")}
+CALLERS = ("cloud", "edge", "clouds", "sites")  # of models
+VLLM = ("vllm-edge", "vllm-cloud")
 DOTENV = (ROOT / ".env").read_text()
 VARIABLE = re.compile(r"\$\{([A-Z_]+)(?::-([^}]*))?\}")
 
@@ -40,7 +44,8 @@ def test_the_dockerfiles_begin_alike_so_that_they_share_layers():
 def test_a_dockerfile_needs_no_buildkit_and_ends_without_root(path):
     text = path.read_text()
     assert not re.search(r"--mount|^# *syntax|<<", text, re.MULTILINE)
-    assert re.findall(r"^FROM (\S+)", text, re.MULTILINE) == ["python:3.11-slim-bookworm", "base", "base"]
+    assert re.findall(r"^FROM (\S+)", text, re.MULTILINE) == ["${PYTHON_IMAGE}", "base", "base"]
+    assert re.findall(r"^ARG (\S+)", text, re.MULTILINE) == ["PYTHON_IMAGE=python:3.11-slim-bookworm"]
     assert text.rpartition("FROM base\n")[2].count("USER 10001:10001") == 1
 
 
@@ -169,10 +174,42 @@ def test_settings_of_the_services_come_from_the_generated_files():
 
 def test_a_key_is_a_secret_and_in_no_environment():
     """`docker inspect` shows the environment."""
-    assert {name for name, service in SERVICES.items() if service.get("secrets")} == {"cloud", "edge", "clouds", "sites", "model"}
+    assert {name for name, service in SERVICES.items() if service.get("secrets")} == {*CALLERS, "model", *VLLM}
     assert not [name for name, service in SERVICES.items() if any("KEY" in variable for variable in service.get("environment", {}))]
     assert (ROOT / "deploy" / "compose" / "no-key").read_bytes() == b""
     assert not [name for name in FILES if re.search(r"^#?DGRAG_MODEL_API_KEY=", (FOLDER / name).read_text(), re.MULTILINE)]
+
+
+@pytest.mark.parametrize("name", VLLM)
+@pytest.mark.parametrize(("own", "key"), [("", "made by setup"), ("of a server of yours", "of a server of yours")])
+def test_vllm_answers_those_alone_who_show_its_key_as_the_model_on_the_cpu_does(tmp_path, name, own, key):
+    """The words of the file, with folders of this machine and a program that says what it was started with."""
+    shell, flag, script, named = SERVICES[name]["entrypoint"]
+    (tmp_path / "model.key").write_text("made by setup")
+    (tmp_path / "secret").write_text(own)
+    (tmp_path / "vllm").write_text('#!/bin/sh\nprintf "%s|" "$VLLM_API_KEY" "$@"\n')
+    (tmp_path / "vllm").chmod(0o755)
+    here = script.replace("$$", "$").replace("/run/secrets/model_key", f"{tmp_path}/secret").replace("/trust", str(tmp_path))
+    environment = {"PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    done = subprocess.run([shell, flag, here, named, "Qwen", "--port", "8090"], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout == f"{key}|serve|Qwen|--port|8090|"
+    assert {"trust:/trust:ro"} <= set(SERVICES[name]["volumes"])
+    assert SERVICES[name]["group_add"] == ["10001"]
+
+
+def test_every_image_can_be_named_with_its_digest():
+    """`${…_IMAGE}` whole, or built here upon one that can: a tag may be another image tomorrow."""
+    others = [service["image"] for name, service in SERVICES.items() if name not in OURS]
+    built = [service["build"]["args"]["PYTHON_IMAGE"] for service in OURS.values() if "build" in service]
+    assert {service["image"] for service in OURS.values()} == {service["image"] for service in OURS.values() if "build" in service}
+    assert [image for image in [*others, *built] if not re.fullmatch(r"\$\{DGRAG_[A-Z]+_IMAGE:-[^}]+\}", image)] == []
+
+
+def test_clouds_behind_the_proxy_count_its_clients_and_not_the_proxy():
+    named = re.search("^DGRAG_CLOUD_TRUSTED_PROXIES=(.+)$", (FOLDER / "scale.env").read_text(), re.MULTILINE)[1]
+    networks = CloudSettings(trusted_proxies=named).trusted_proxies
+    assert all(network.is_private for network in networks)
+    assert SERVICES["clouds"]["ports"] == []  # so nobody else can say who asks
 
 
 @pytest.mark.parametrize(("ci", "status"), [("true", 1), ("", 0)])

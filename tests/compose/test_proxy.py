@@ -43,12 +43,12 @@ def caddy():
 
 
 @contextlib.asynccontextmanager
-async def cloud(folder, port):
+async def cloud(folder, port, **changes):
     """A real cloud with keys and TLS."""
     state = folder / "state"
     settings = CloudSettings(
         state_dir=state, port=port, host="127.0.0.1", match_threshold=-1.0,
-        tls_cert=state / "tls" / "cloud.pem", tls_key=state / "tls" / "cloud-key.pem",
+        tls_cert=state / "tls" / "cloud.pem", tls_key=state / "tls" / "cloud-key.pem", **changes,
     )  # fmt: skip
     models = Models(HashEmbedder(), ScriptedGenerator(lambda _: "-"), WordTokenizer())
     async with in_a_thread(CloudServer(build_cloud(settings, models))):
@@ -133,6 +133,20 @@ async def test_who_has_no_key_is_refused_by_the_cloud_also_through_the_proxy(cad
         assert (await http.get("/v1/edges", headers=bearer)).status_code == 200
         stranger = await join(http, "ward", make_identity(), invitation="inv_none")
         assert stranger.status_code == 403
+
+
+async def test_the_proxy_says_who_asks_and_what_a_client_says_of_itself_is_gone(caddy, folder, ports):
+    port, trusted = ports.take(18_315), "127.0.0.0/8,::1/128"
+    wrong = {"authorization": "Bearer dgk_000000000000_" + "A" * 43}
+    async with cloud(folder, port, requests_per_minute=5, trusted_proxies=trusted), proxy(caddy, folder, ports, [port]) as (http, _):
+        forged = [{"x-forwarded-for": f"192.0.2.{n}", "forwarded": f"for=192.0.2.{n}"} for n in range(20)]
+        statuses = [(await http.get("/v1/edges", headers=wrong | each)).status_code for each in forged]
+        assert statuses[:5] == [401] * 5
+        assert 429 in statuses
+        bearer = {"authorization": f"Bearer {token(folder / 'keys', 'user')}"}
+        assert (await http.get("/v1/edges", headers=bearer)).status_code == 200
+        invitation = invited("ward", folder / "state", "")
+        assert (await join(http, "ward", make_identity(), invitation=invitation)).status_code == 201
 
 
 async def test_without_any_cloud_the_proxy_says_so_is_not_healthy_and_an_edge_tries_again(caddy, folder, ports):

@@ -47,7 +47,10 @@ def status() -> dict[str, Any]:
     parked = sum(row["status"] == "parked" for row in DOCUMENTS.values())
     counts = {"queued": 0, "running": 0, "indexed": len(DOCUMENTS) - parked, "parked": parked}
     told = {"edge": EDGE, "settled": True, "documents": counts, "chunks": 7, "entities": 3, "cloud": {"connected": True}}
-    return told | {"policy": {"kept_back": KEPT_BACK}, "folders": FOLDERS} if EDGE == "closed" else told
+    policy = {"unlabelled": os.environ.get("DGRAG_EDGE_SHARE", "summary"), "questions": "ask"}
+    if EDGE == "closed":
+        return told | {"policy": policy | {"kept_back": KEPT_BACK}, "folders": FOLDERS}
+    return told | {"policy": policy}
 
 
 class Service(BaseHTTPRequestHandler):

@@ -20,7 +20,7 @@ MODEL_S = 0.1  # what the stub takes for one answer
 PROBE_S = 0.05  # between two looks at /health
 KEPT_S = 2.0  # a connection that waits: the server closes it after 5 s, and a question that is on its way then is lost
 DOCUMENT_S = 0.25  # between two documents
-WAITING = re.compile(r"being answered: (\d+), that wait: (\d+)")
+WAITING = re.compile(r"(\d+) requests are being answered, and (\d+) wait")
 
 
 @dataclass

@@ -30,7 +30,7 @@ from edge_node.policy.persons import may_be_persons
 from edge_node.policy.redaction import Redactor, blotted
 from edge_node.policy.rules import Redact
 from shared.errors import UnreadableDocument
-from shared.http.doorkeeper import is_too_deep
+from shared.http.json_shape import shape_of
 from shared.models.fake import WordTokenizer
 from shared.ports import Message
 from shared.records import Answer, Chunk, Document, Evidence
@@ -38,6 +38,7 @@ from shared.text import same_question, support
 from shared.text.citations import MAX_ANSWER_CHARS, checked_answer, cite
 from shared.text.fence import Fence, one_line, without_control_tokens
 from shared.text.inert import inert
+from shared.text.marks import names_among
 from shared.text.plain import csv_cell, plain
 from shared.text.quoting import is_copy
 from shared.text.refusals import is_refusal
@@ -135,7 +136,7 @@ FUNCTIONS = [
     Working("one line", one_line),
     Working("control tokens", without_control_tokens),
     Working("a fence that is given away", lambda text: Fence("7f3a").is_given_away(text, [Message("system", text)])),
-    Working("depth of JSON", lambda text: is_too_deep(text.encode())),
+    Working("shape of JSON", lambda text: shape_of(text.encode(), most_values=10)),
     Working("a copy", lambda text: is_copy(text, text), MIDDLE),
     Working("a copy of other words", lambda text: is_copy(text, text.upper()[::-1]), MIDDLE),
     Working("is a refusal", is_refusal),
@@ -152,6 +153,7 @@ FUNCTIONS = [
     Working("a narrower question", lambda text: same_question.is_narrower(text, text)),
     Working("an answer that fits", lambda text: same_question.fits(text, text, text)),
     Working("questions in", questions_in),
+    Working("known names in a text", lambda text: names_among(text, lambda _: False)),
     Working("named in a question", lambda text: named_in(text, lambda _: None), QUESTION),
     Working("hints", Names({"a a": Known("person", 1)}, frozenset({"a"})).pieces),
     Working("normal form of a name", lambda text: normalise(text)),

@@ -11,7 +11,7 @@ import warnings
 import pytest
 from joserfc.jwk import OctKey, RSAKey
 
-from shared.errors import IssuerAway, Overloaded, SettingsError, Unauthenticated
+from shared.errors import Forbidden, IssuerAway, Overloaded, SettingsError, Unauthenticated
 from shared.http.issuer import BETWEEN_S, FRESH_S, Tokens
 from shared.http.keyring import KeyRing
 from shared.settings import OidcSettings
@@ -152,6 +152,87 @@ async def test_no_labels_claim_is_no_label_and_a_claim_of_another_form_is_none(i
         assert (await tokens.caller_of(issuer.token(dgrag_labels=labels))).labels == frozenset(), labels
     assert (await tokens.caller_of(issuer.token(dgrag_labels=["hr", "*"]))).labels is None
     assert (await tokens.caller_of(issuer.token(roles=["admin", "superuser"]))).roles == frozenset()
+
+
+AT = {"typ": "at+jwt"}
+NO_ACCESS_TOKENS = [  # of the same issuer, client and audience, and with a sound signature
+    {"nonce": "n-0S6_WzA2Mj"},
+    {"at_hash": "77QmUPtjPfzWtF2AnpK9RQ", "auth_time": 1},
+    {"c_hash": "LDktKdoQak3Pk0cnXxCltA"},
+    {"s_hash": "bOhtX8F73IMjSPeVAqxyTQ"},
+    {"events": {"http://schemas.openid.net/event/backchannel-logout": {}}},
+    {"typ": "ID"},
+    {"typ": "Refresh", "nonce": "n"},
+    {"token_use": "id"},
+]
+
+
+@pytest.mark.parametrize("claims", NO_ACCESS_TOKENS, ids=str)
+@pytest.mark.parametrize("header", [{}, {"typ": "JWT"}], ids=str)
+async def test_a_token_for_another_end_opens_nothing_though_issuer_and_audience_fit(issuer, tokens, header, claims):
+    with pytest.raises(Unauthenticated, match="access token") as error:
+        await tokens.caller_of(issuer.token(header=header, **claims))
+    assert "access token" in error.value.next_step
+
+
+async def test_access_tokens_that_say_what_they_are_may_say_more(issuer, tokens):
+    for header, claims in [
+        (AT, {"nonce": "n"}),
+        ({}, {"typ": "Bearer", "nonce": "n"}),
+        ({}, {"token_use": "access"}),
+        ({}, {"azp": "any"}),
+    ]:
+        assert await tokens.caller_of(issuer.token(header=header, **claims)), claims
+
+
+async def test_tokens_of_clients_that_are_not_named_open_nothing(issuer, hands):
+    tokens = tokens_of(issuer, hands, oidc_clients="ward-chat, ward-batch")
+    for claims in (
+        {"azp": "ward-chat"},
+        {"client_id": "ward-batch"},
+        {"appid": "ward-chat"},
+        {"azp": "ward-chat", "client_id": "ward-chat"},
+    ):
+        assert await tokens.caller_of(issuer.token(**claims)), claims
+    for claims in (
+        {},
+        {"azp": "shop"},
+        {"client_id": "ward-chat2"},
+        {"azp": "ward-chat", "client_id": "shop"},
+        {"azp": ["ward-chat"]},
+        {"azp": 7},
+    ):
+        with pytest.raises(Unauthenticated, match="made for a program"):
+            pytest.fail(f"{claims}: {await tokens.caller_of(issuer.token(**claims))}")
+        assert await tokens_of(issuer, hands).caller_of(issuer.token(**claims))  # null control: by default any client's
+
+
+OVERAGES = [
+    {"_claim_names": {"groups": "src1"}, "_claim_sources": {"src1": {"endpoint": "https://graph.example/me/getMemberObjects"}}},
+    {"hasgroups": True},
+    {"hasgroups": "true", "groups": []},
+]
+
+
+@pytest.mark.parametrize("claims", OVERAGES, ids=str)
+@pytest.mark.parametrize("names", [{"oidc_label_claim": "groups"}, {"oidc_role_claim": "groups"}], ids=str)
+async def test_a_token_whose_groups_are_too_many_says_so(issuer, hands, names, claims):
+    tokens = tokens_of(issuer, hands, **names)
+    with pytest.raises(Forbidden, match="too many for a token") as error:
+        await tokens.caller_of(issuer.token(**claims))
+    assert (error.value.code, "groups assigned to this application" in error.value.next_step) == ("claim_overage", True)
+    assert await tokens.caller_of(issuer.token(**claims | {"groups": ["hr"]}))
+    assert await tokens_of(issuer, hands).caller_of(issuer.token(**claims))  # of nobody's concern where groups give nothing
+
+
+async def test_who_has_too_many_groups_is_told_by_the_edge_and_shut_out_by_nobody(issuer, tokens, tmp_path):
+    async with running_edge(
+        tmp_path, oidc_issuer=issuer.url, oidc_audience=AUDIENCE, oidc_label_claim="groups", requests_per_minute=3
+    ) as edge:
+        for _ in range(3):
+            reply = await edge.http.get("/v1/documents", headers=bearer(issuer.token(**OVERAGES[0])))
+            assert (reply.status_code, reply.json()["code"]) == (403, "claim_overage")
+        assert (await edge.http.get("/v1/documents", headers=bearer(issuer.token(groups=["hr"])))).status_code == 200
 
 
 async def test_algorithms_that_the_settings_leave_out_are_refused(issuer, hands):

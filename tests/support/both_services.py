@@ -85,6 +85,7 @@ VALUES = {  # of path parameters
     "memory_id": "m1",
     "number": "1",
     "key": "k1",
+    "key_id": "k1",
 }
 QUERIES = {"/v1/edges/{edge}/poll": "wait_s=0"}
 
@@ -136,18 +137,20 @@ def routes_of(app):
 
 
 @contextlib.asynccontextmanager
-async def edge_service(folder, **settings):
+async def edge_service(folder, *, model=None, embedder=None, **settings):
     """An edge ``ward`` with one document, in open mode."""
-    async with running_edge(folder, requests_per_minute=MANY, **settings) as edge:
+    models = {"generator": model, "embedder": embedder}
+    async with running_edge(folder, requests_per_minute=MANY, **models, **settings) as edge:
         await edge.add("report.md", "Juniper Ward reported the failure of four infusion pumps.")
         app = edge.http._transport.app
         yield Service("edge", app, EDGE_BODIES, routes=routes_of(app))
 
 
 @contextlib.asynccontextmanager
-async def cloud_service(folder, **settings):
+async def cloud_service(folder, *, model=None, embedder=None, **settings):
     """A cloud in open mode that knows an edge ``ward`` by its key."""
-    models = Models(HashEmbedder(), ScriptedGenerator(lambda prompt: ["Juniper Ward reported it [1]."] * prompt.n), WordTokenizer())
+    generator = model or ScriptedGenerator(lambda prompt: ["Juniper Ward reported it [1]."] * prompt.n)
+    models = Models(embedder or HashEmbedder(), generator, WordTokenizer())
     cloud = build_cloud(CloudSettings(state_dir=folder, deadline_s=1, requests_per_minute=MANY, verify=False, **settings), models)
     app = create_cloud_app(cloud)
     identity = make_identity()

@@ -13,13 +13,19 @@ IDENTITY = make_identity()  # of all clouds alike
 
 
 @contextlib.asynccontextmanager
-async def shared_mailbox(url, name, *, identity=IDENTITY, runs=("looks", "hears")):
-    """One cloud's mailbox; it looks into its tables, and its notices are heard, or only one of it."""
+async def shared_mailbox(url, name, *, identity=IDENTITY, runs=("looks", "hears"), **options):
+    """One cloud's mailbox; it looks into its tables, and its notices are heard, or only one of it.
+
+    Behind a pooler it has notices with the option ``notices_url`` alone.
+    """
     database = await asyncio.to_thread(PostgresDatabase, url, name=name)
-    mailbox, notices = open_mailbox(database, name, identity, SystemClock(), lambda: uuid4().hex)
+    mailbox, notices = open_mailbox(database, name, identity, SystemClock(), lambda: uuid4().hex, **options)
     await mailbox.open()
-    tasks = [asyncio.create_task(work()) for name, work in (("looks", mailbox.run), ("hears", notices.run)) if name in runs]
-    if "hears" in runs:
+    works = {"looks": mailbox.run}
+    if notices is not None:
+        works["hears"] = notices.run
+    tasks = [asyncio.create_task(work()) for part, work in works.items() if part in runs]
+    if notices is not None and "hears" in runs:
         await notices.listening.wait()
     try:
         yield mailbox

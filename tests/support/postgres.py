@@ -77,6 +77,11 @@ class Postgres:
                 cursor = connection.execute(statement)
             return cursor.fetchall() if cursor.description else []
 
+    @property
+    def user(self):
+        """Whose processes these are; None: ours."""
+        return self._server.system_user
+
     def start(self):
         """Start, or start again; it takes connections when this returns."""
         self._server.ensure_postgres_running()

@@ -7,6 +7,9 @@ from urllib.parse import unquote_to_bytes
 PATIENCE_S = 20.0  # a request that hangs fails its test
 
 
+PIECE_BYTES = 64 * 2**10  # as a server hands a body on
+
+
 @dataclass(frozen=True)
 class Got:
     status: int
@@ -32,11 +35,11 @@ async def send(app, method, target, *, headers=(), body=b""):
         "server": ("127.0.0.1", 80),
         "state": {},
     }
-    messages, sent, ended = [{"type": "http.request", "body": body, "more_body": False}], [], asyncio.Event()
+    messages, sent, ended = _pieces(body), [], asyncio.Event()
 
     async def receive():
         if messages:
-            return messages.pop()
+            return messages.pop(0)
         await ended.wait()
         return {"type": "http.disconnect"}
 
@@ -60,3 +63,10 @@ async def send_request(app, request, *, headers=()):
 
 def _bytes(text):
     return text if isinstance(text, bytes) else text.encode("latin-1", "replace")
+
+
+def _pieces(body):
+    """The messages that bring a body."""
+    starts = range(0, max(1, len(body)), PIECE_BYTES)
+    pieces = [body[start : start + PIECE_BYTES] for start in starts]
+    return [{"type": "http.request", "body": piece, "more_body": at < len(pieces) - 1} for at, piece in enumerate(pieces)]

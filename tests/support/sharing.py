@@ -7,7 +7,7 @@ from edge_node.egress.sharing import Sharing
 
 
 def sharing_of(documents, graph):
-    """The standard policy until the file says otherwise."""
-    file = PolicyFile(documents.database.path.parent / NAME, documents.database, documents.clock)
-    file.open()
+    """The open policy until the file says otherwise."""
+    file = PolicyFile(documents.database.path.parent / NAME, documents.clock)
+    file.open(documents.database, "full")
     return Sharing(file, documents, graph, EgressMeter(Ledger(documents.database, documents.clock), documents.clock))

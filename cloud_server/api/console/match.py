@@ -38,6 +38,6 @@ async def match_page(request: Request) -> HTMLResponse:
 async def match(form: Annotated[MatchForm, Form()], request: Request, cloud: CloudDep, caller: CallerDep) -> HTMLResponse:
     """The summaries that it matches, as a piece of the page."""
     body = MatchBody(question=form.question, m=SHOWN, min_score=ALL if form.far else None)
-    found = await questions.match(body, cloud, caller)
+    found = await questions.match(body, cloud, caller, request)
     least, lead = cloud.settings.match_threshold, cloud.settings.match_lead
     return pages_of(request).page(request, "own/matched.html", found=found, least=least, lead=lead)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any, Literal
 from urllib.parse import urlencode
 
@@ -27,8 +27,11 @@ from edge_node.api.memories import CallerDep, FeedbackReply, feedback
 from edge_node.api.steps import doing_step
 from edge_node.api.streaming import Begun, hearing
 from edge_node.node import EdgeNode
+from edge_node.policy.rules import EscalationMode
+from edge_node.policy.shares import MEANING, QUESTIONS
 from edge_node.records import Filters
 from shared.client.hearing import Completed, Void
+from shared.http.access import caller_of
 from shared.http.console.pages import Pages, pages_of
 from shared.http.console.routes import BLANK_IS_NONE
 from shared.http.middleware import while_connected
@@ -71,6 +74,42 @@ class AskForm(WhatForm):
     mode: Literal["auto", "local", "global"] = "auto"
     escalation: Annotated[Literal["yes", "no", "ask"] | None, BLANK_IS_NONE] = None
     purpose: Annotated[Purpose | None, BLANK_IS_NONE] = None
+    informed: Literal["yes"] | None = None  # who asks has read that passages of this site go with the question
+
+
+@dataclass(frozen=True, slots=True)
+class PassagesNotice:
+    """That passages of this site go with a question: who asks reads it before that happens for the first time in a browser's session.
+
+    ``key``: of the policy by which they go; another policy is read of anew. "": none go.
+    """
+
+    site: str
+    key: str
+
+    @classmethod
+    def of(cls, node: EdgeNode, form: AskForm) -> PassagesNotice:
+        """As things stand for a question. Reads the store."""
+        goes = node.link is not None and node.sharing.lets_own_passages_go(form.purpose)
+        return cls(node.settings.id, node.sharing.policy.key if goes else "")
+
+    @property
+    def _cookie(self) -> str:
+        return f"dgrag-passages-{self.site}"  # browsers share the cookies of all ports of a host
+
+    def is_read(self, request: Request, form: AskForm) -> bool:
+        """Whether nothing is to be read, or it has been."""
+        return not self.key or bool(form.informed) or request.cookies.get(self._cookie) == self.key
+
+    @staticmethod
+    def escalation(form: AskForm) -> EscalationMode:
+        """What becomes of a question until it is read: it waits for a yes."""
+        return "no" if form.escalation == "no" else "ask"
+
+    def remember(self, request: Request, response: Response) -> None:
+        """Let the browser know that it has been read, until it is closed."""
+        is_tls = request.url.scheme == "https"
+        response.set_cookie(self._cookie, self.key, httponly=True, samesite="strict", secure=is_tls, path="/console/ask")
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +124,9 @@ class Near:
 @router.get("/")
 async def ask_page(request: Request, node: Node) -> HTMLResponse:
     """Where a question is asked."""
-    return pages_of(request).page(request, "own/ask.html", has_cloud=node.link is not None, documents=node.documents.counts()["indexed"])
+    choice = await asyncio.to_thread(choice_of, node)
+    documents = node.documents.counts()["indexed"]
+    return pages_of(request).page(request, "own/ask.html", has_cloud=node.link is not None, documents=documents, **choice)
 
 
 @router.post("/console/ask")
@@ -95,12 +136,18 @@ async def ask(form: Annotated[AskForm, Form()], request: Request, node: Node) ->
     ``step`` says what is being done. Whoever closes the connection stops it.
     """
     asked: Ask | GlobalAsk
+    notice = await asyncio.to_thread(PassagesNotice.of, node, form)
+    escalation = form.escalation if notice.is_read(request, form) else notice.escalation(form)
     if form.mode == "global":
-        asked = GlobalAsk(form.question, None, form.escalation, form.purpose or "", filters=form.filters())
+        asked = GlobalAsk(form.question, None, escalation, form.purpose or "", filters=form.filters())
     else:
-        asked = Ask(form.question, form.mode, None, form.escalation, form.purpose or "", filters=form.filters())
+        asked = Ask(form.question, form.mode, None, escalation, form.purpose or "", filters=form.filters())
+    asked = replace(asked, asker=caller_of(request).asker)
     node.check_turn(asked)
-    return EventSourceResponse(_events(pages_of(request), request, node, asked, form))
+    response = EventSourceResponse(_events(pages_of(request), request, node, asked, form))
+    if form.informed:
+        notice.remember(request, response)
+    return response
 
 
 @router.post("/console/answers/{query_id}")
@@ -113,8 +160,8 @@ async def judge(query_id: str, form: Annotated[Feedback, Form()], request: Reque
 @router.post("/console/found")
 async def found(form: Annotated[WhatForm, Form()], request: Request, node: Node) -> HTMLResponse:
     """The passages of this site that are nearest to a question, for somebody who got no answer; no language model has a part in it."""
-    asked = Ask(form.question, "local", filters=form.filters())
-    got = await while_connected(request, node.answerer.find_here(asked, top_k=FOUND))
+    asked = Ask(form.question, "local", filters=form.filters(), asker=caller_of(request).asker)
+    got = await while_connected(request, node.search(asked, top_k=FOUND))
     return pages_of(request).page(request, "own/found.html", near=[_near(one, form.question) for one in got.evidence[:FOUND]])
 
 
@@ -140,7 +187,7 @@ async def _events(pages: Pages, request: Request, node: EdgeNode, asked: Ask | G
                 case Void():
                     yield _event("void", "")
                 case Answer():
-                    values = await asyncio.to_thread(shown, node, told)
+                    values = await asyncio.to_thread(shown, node, told, form.purpose)
                     yield _event("answer", pages.text(request, "own/answer.html", **values, form=form))
                 case Exception() if isinstance(told, KNOWN):
                     yield _event("problem", pages.text(request, "own/unanswered.html", told=told_of(told, request), form=form))
@@ -148,7 +195,7 @@ async def _events(pages: Pages, request: Request, node: EdgeNode, asked: Ask | G
                     raise told
 
 
-def shown(node: EdgeNode, answer: Answer) -> dict[str, Any]:
+def shown(node: EdgeNode, answer: Answer, purpose: str | None = None) -> dict[str, Any]:
     """What the template of an answer needs. Reads the store."""
     return {
         "answer": answer,
@@ -156,6 +203,19 @@ def shown(node: EdgeNode, answer: Answer) -> dict[str, Any]:
         "home": node.settings.id,
         "way": Way.of(answer),
         "component_of": component_of,
+        "passages_go": bool(answer.would_ask) and node.sharing.lets_own_passages_go(purpose),
+        **choice_of(node),
+    }
+
+
+def choice_of(node: EdgeNode, change: str = "/console/sharing") -> dict[str, Any]:
+    """What the template of this site's choice needs. Reads the policy. ``change``: where an admin changes it."""
+    policy = node.sharing.policy
+    return {
+        "policy": policy,
+        "meaning": MEANING[policy.unlabelled],
+        "question_mode": QUESTIONS[policy.questions],
+        "change": change,
     }
 
 

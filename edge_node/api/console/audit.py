@@ -41,8 +41,7 @@ async def verified(request: Request, node: Node) -> HTMLResponse:
 async def export(form: Annotated[str, Path(pattern=f"^({'|'.join(FORMS)})$")], node: Node) -> StreamingResponse:
     """All records as a file, oldest first."""
     name = f'attachment; filename="egress-{datetime.now(UTC):%Y-%m-%d}.{form}"'
-    headers = {"content-disposition": name, "cache-control": "no-store"}
-    return StreamingResponse(_lines(node.ledger, form), headers=headers, media_type=FORMS[form].media_type)
+    return StreamingResponse(_lines(node.ledger, form), headers={"content-disposition": name}, media_type=FORMS[form].media_type)
 
 
 def _left(node: EdgeNode, before: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from edge_node.api.console.access import ConsoleRoute
 from edge_node.api.console.excerpts import PAGE, Excerpt, Window, beside, excerpt, page_of, page_with
 from edge_node.api.documents import labels_in, relabelled
 from edge_node.node import EdgeNode
-from edge_node.policy.words import MEANING
+from edge_node.policy.shares import MEANING
 from edge_node.records import DocumentText
 from shared.errors import NotFound
 from shared.http.console.pages import pages_of

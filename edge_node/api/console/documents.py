@@ -18,7 +18,7 @@ from edge_node.api.documents import accepted, cancel_job, delete_document, from_
 from edge_node.documents.estimate import Estimate
 from edge_node.documents.readers import SUFFIXES
 from edge_node.node import EdgeNode
-from edge_node.policy.words import MEANING
+from edge_node.policy.shares import MEANING
 from shared.errors import Conflict, InputError, NotFound
 from shared.http.console.pages import pages_of
 from shared.http.middleware import while_connected

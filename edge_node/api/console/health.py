@@ -45,7 +45,8 @@ async def model_state(request: Request, node: Node) -> HTMLResponse:
 @router.get("/console/health/settings")
 async def settings_page(request: Request, node: Node) -> HTMLResponse:
     """Every setting with its value, its meaning and its default."""
-    return pages_of(request).page(request, "own/settings.html", subjects=reference(node.settings))
+    subjects = await asyncio.to_thread(reference, node.settings)
+    return pages_of(request).page(request, "own/settings.html", subjects=subjects)
 
 
 @router.get("/console/health/backups")

@@ -11,13 +11,16 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
+from edge_node.api.console.ask import choice_of
 from edge_node.api.memories import CallerDep
 from edge_node.egress.policy_editor import PolicyText, checked
 from edge_node.egress.policy_file import MAX_BYTES
 from edge_node.node import EdgeNode
 from edge_node.policy.choices import Choices, written
-from edge_node.policy.rules import EscalationMode, Identifier, Policy, Share, doubts
-from edge_node.policy.words import IDENTIFIERS, MEANING, QUESTIONS, general, told_rule
+from edge_node.policy.rules import EscalationMode, Identifier, Policy, doubts
+from edge_node.policy.shares import MEANING, QUESTIONS
+from edge_node.policy.words import IDENTIFIERS, general, told_rule
+from edge_node.records import Share
 from edge_node.trial import shown_evidence
 from shared.errors import Conflict, InputError
 from shared.http.console.pages import pages_of
@@ -175,6 +178,7 @@ def _state(node: EdgeNode) -> dict[str, Any]:
     policy = node.sharing.policy
     text, unreadable = _text(node)
     return {
+        **choice_of(node, "#editing"),
         "policy": policy,
         "view": node.sharing.view(),
         "rows": _documents(policy),

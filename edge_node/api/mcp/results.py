@@ -9,6 +9,7 @@ from pydantic import BaseModel
 
 from edge_node.api.mcp.harmless import framed
 from edge_node.api.sources import listed
+from shared.missing import summaries_reason
 from shared.records import Citation, EdgeReport, Mark, located, place_of
 
 MAX_BODY_CHARS = 4_000  # of one body that would leave: a sync may have megabytes
@@ -115,6 +116,7 @@ def answer_text(told: AnswerResult) -> str:
     """An answer with its sources below, and what one has to know of it."""
     notes = (
         "Nobody's documents answer this." if not told.answered and not told.would_ask else "",
+        "" if told.answered else summaries_reason(told.edges),
         f"Some sites did not answer: {told.reason}" if told.partial and told.reason else "",
         f"The cloud is away, so this is from this site alone: {told.reason}" if told.degraded else "",
         f"Nothing has left the site. To ask the others, call again with may_leave='yes'. They would read: {told.would_ask}"

@@ -5,17 +5,33 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator
-from typing import TYPE_CHECKING, NoReturn
+from http import HTTPStatus
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from fastapi import APIRouter, FastAPI, Request, Response
 
-from edge_node.api.access import GuardedRoute
+from edge_node.api.forms import said, telling
 from shared.errors import Conflict, InputError, NotInstalled
+from shared.http.problems import Told
 
 if TYPE_CHECKING:
     from edge_node.api.mcp.over_http import McpEndpoint
 
-router = APIRouter(route_class=GuardedRoute)
+PARSE_ERROR = -32700  # of JSON-RPC 2.0
+
+
+def unread(told: Told) -> dict[str, Any] | None:
+    """A message that cannot be read, as JSON-RPC answers it; None: another error, of HTTP's.
+
+    >>> unread(Told(422, "bad_input", "a text is no text", "", {}))["error"]["code"], unread(Told(403, "forbidden", "", "", {}))
+    (-32700, None)
+    """
+    if told.status != HTTPStatus.UNPROCESSABLE_ENTITY:
+        return None
+    return {"jsonrpc": "2.0", "id": None, "error": {"code": PARSE_ERROR, "message": said(told), "data": {"code": told.code}}}
+
+
+router = APIRouter(route_class=telling(unread))
 MESSAGE = {"requestBody": {"content": {"application/json": {"schema": {"type": "object"}}}}}
 
 

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from email import message_from_bytes, policy
+from dataclasses import replace
+from email import policy
 from email.errors import MessageError
-from email.message import EmailMessage
+from email.message import EmailMessage, Message
+from email.parser import BytesParser
+from itertools import count
+from typing import Any
 
 from edge_node.documents.readers.archive import Inner, joined
 from edge_node.documents.readers.lines import unwrapped
 from edge_node.documents.readers.outlook import DAMAGED, MAX_ATTACHED, as_mail
-from edge_node.documents.readers.text import ReadText, stem
+from edge_node.documents.readers.text import ReadText, check_pages, stem
 from shared.errors import UnreadableDocument
 
 MAX_HEAD_CHARS = 4_000  # of one head: some hundred receivers
+MAX_PARTS = 2_000  # of a mail: its parser takes half a millisecond for each
 _SAID = ("From", "To", "Cc", "Date")
 
 
@@ -22,7 +27,18 @@ def read_mail(name: str, data: bytes, inner: Inner) -> ReadText:
 
     The plain text is taken, else the HTML. Raises UnreadableDocument: ``bad_mail``, or as ``joined``.
     """
-    return _read(name, lambda: message_from_bytes(data, policy=policy.default), inner)
+    return _read(name, lambda: _parsed(name, data), inner)
+
+
+def _parsed(name: str, data: bytes) -> Message:
+    """A mail, with the mails in it. Raises UnreadableDocument (``too_large``) at the first part too many."""
+    made = count(1)
+
+    def part(**arguments: Any) -> EmailMessage:
+        check_pages(name, next(made), unit="parts", most=MAX_PARTS)
+        return EmailMessage(**arguments)
+
+    return BytesParser(part, policy=policy.default).parsebytes(data)
 
 
 def read_msg(name: str, data: bytes, inner: Inner) -> ReadText:
@@ -40,7 +56,12 @@ def _read(name: str, parsed: Callable[[], object], inner: Inner) -> ReadText:
         text, attached = _body(mail, inner), list(_attached(mail))
     except (MessageError, *DAMAGED) as error:
         raise bad from error
-    return joined(name, subject or stem(name), _whole(subject, heads, text), attached, inner)
+    found = joined(name, subject or stem(name), _whole(subject, heads, text), attached, inner)
+    unread = sum(1 for _ in mail.iter_attachments()) - MAX_ATTACHED
+    if unread <= 0:
+        return found
+    shortfall = ("part_unread", f"{unread} attachments were not read: only the first {MAX_ATTACHED} of a mail are")
+    return replace(found, shortfalls=(*found.shortfalls, shortfall))
 
 
 def _whole(subject: str, heads: list[str], text: str) -> str:

@@ -62,6 +62,7 @@ class Library:
 
     folders: tuple[Path, ...] = ()
     _file: _File | None = None
+    _code: ctypes.CDLL | None = None
     _fault: ReaderUnavailable | None = None
     _not_before: float = 0.0
 
@@ -77,7 +78,8 @@ class Library:
         faults = []
         for folder in self.folders or default_folders():
             try:
-                self._file, self._fault = _load(folder), None
+                self._file, self._code = _load(folder)
+                self._fault = None
             except (OSError, ReaderUnavailable, subprocess.TimeoutExpired) as error:
                 faults.append(f"{folder}: {error}")
             else:
@@ -96,6 +98,21 @@ class Library:
             self._load_here()
         if self._fault is not None:
             raise self._fault
+
+    def page_count(self, data: bytes) -> int:
+        """Pages of a PDF, as the reader will go through them, before any is read; 0 where it cannot be opened.
+
+        Raises as ``require``.
+        """
+        self.require()
+        assert self._code is not None
+        self._code.FPDF_InitLibrary()  # once for a process, and kreuzberg does it too
+        document = self._code.FPDF_LoadMemDocument64(data, len(data), None)
+        if not document:
+            return 0
+        pages = int(self._code.FPDF_GetPageCount(document))
+        self._code.FPDF_CloseDocument(document)
+        return pages
 
     def _load_here(self) -> None:
         """Load it in a process that does other work too: kreuzberg takes it up at once, and programs that are started have its HOME."""
@@ -162,14 +179,18 @@ def is_prepared(folder: Path) -> bool:
     return digest.read_bytes() == sha256(data).hexdigest().encode() and _is_of_package(data)
 
 
-def _load(folder: Path) -> _File:
+def _load(folder: Path) -> tuple[_File, ctypes.CDLL]:
     if folder == BUILT and not is_prepared(folder):
         raise ReaderUnavailable("it holds no whole library of the installed package")
     library = prepare(folder)
-    ctypes.CDLL(str(library))  # fails where the folder is mounted noexec; kreuzberg gets this one
+    code = ctypes.CDLL(str(library))  # fails where the folder is mounted noexec; kreuzberg gets this one
+    code.FPDF_LoadMemDocument64.argtypes = [ctypes.c_char_p, ctypes.c_size_t, ctypes.c_char_p]
+    code.FPDF_LoadMemDocument64.restype = ctypes.c_void_p
+    for function in (code.FPDF_GetPageCount, code.FPDF_CloseDocument):
+        function.argtypes = [ctypes.c_void_p]
     os.putenv("TMPDIR", str(folder))
     os.putenv("HOME", str(folder))
-    return _File.at(library)
+    return _File.at(library), code
 
 
 def _read_control() -> None:

@@ -14,7 +14,7 @@ from lxml import etree
 from edge_node.documents.readers.archive import DAMAGED, check_unzipped
 from edge_node.documents.readers.extracted import extracted, paged
 from edge_node.documents.readers.markdown import rendered
-from edge_node.documents.readers.text import ReadText, capped, placed, stem
+from edge_node.documents.readers.text import ReadText, capped, check_pages, placed, stem
 from shared.errors import UnreadableDocument
 
 SLIDES = "application/vnd.openxmlformats-officedocument.presentationml.presentation"
@@ -26,6 +26,7 @@ MIMES = {
 }
 OLD_MIMES = {".doc": "application/msword", ".ppt": "application/vnd.ms-powerpoint"}
 _SLIDE_RELATIONS = re.compile(r"ppt/slides/_rels/slide(\d{1,6})\.xml\.rels")
+_SLIDES, _PRESENTATION = re.compile(r"^ppt/slides/slide\d+\.xml$", re.MULTILINE), "ppt/presentation.xml"
 _PARAGRAPH = "{http://schemas.openxmlformats.org/drawingml/2006/main}p"
 _SECURE = partial(etree.XMLParser, resolve_entities=False, no_network=True, huge_tree=False)
 
@@ -39,6 +40,8 @@ def read_office(name: str, data: bytes, kind: str) -> ReadText:
     try:
         if kind != ".rtf":
             check_unzipped(name, data)
+        if kind == ".pptx":
+            check_pages(name, _slide_count(data), unit="slides")
         notes = _notes(data) if kind == ".pptx" else {}
     except (*DAMAGED, SyntaxError) as error:
         raise bad from error
@@ -61,6 +64,13 @@ def read_old_office(name: str, data: bytes, kind: str) -> ReadText:
 def _slides(pages: dict[int, str], notes: dict[int, str]) -> Iterator[tuple[str, str]]:
     for number in sorted(pages.keys() | notes.keys()):
         yield f"slide {number}", "\n\n".join(filter(None, (pages.get(number, ""), notes.get(number, ""))))
+
+
+def _slide_count(data: bytes) -> int:
+    """Slides that a presentation names, one that it names again too."""
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        listed = archive.read(_PRESENTATION) if _PRESENTATION in archive.namelist() else b""
+        return max(listed.count(b"sldId "), len(_SLIDES.findall("\n".join(archive.namelist()))))
 
 
 def _notes(data: bytes) -> dict[int, str]:

@@ -9,11 +9,11 @@ from itertools import islice
 
 from edge_node.documents.readers.extracted import PDF, extracted
 from edge_node.documents.readers.lines import flowing
+from edge_node.documents.readers.native import pdfium
 from edge_node.documents.readers.recognition import with_recognised
-from edge_node.documents.readers.text import ReadText, capped, normalised, stem, too_large
+from edge_node.documents.readers.text import ReadText, capped, check_pages, normalised, stem
 from shared.errors import UnreadableDocument
 
-MAX_PAGES = 5_000
 _MARGIN_LINES = 2  # at the top and at the foot of a page
 _MIN_PAGES_FOR_RUNNING_LINES = 3
 _PAGE_NUMBER = re.compile(r"(?:page|seite|p\.)?\s*+[-–—]?\s*+\d{1,5}+\s*+[-–—]?(?:\s*+(?:/|of|von)\s*+\d{1,5})?", re.IGNORECASE)
@@ -29,10 +29,10 @@ def read_pdf(name: str, data: bytes) -> ReadText:
     """
     if b"%PDF-" not in data[:1024]:
         raise UnreadableDocument(name, "bad_pdf", "is damaged, or not a PDF", next_step="open and save it again as PDF")
+    check_pages(name, pdfium.page_count(data))
     found = extracted(name, data, PDF, bad="bad_pdf")
     told = found.pages or []
-    if len(told) > MAX_PAGES:
-        raise too_large(name, f"has more than {MAX_PAGES} pages")
+    check_pages(name, len(told))
     layer = {page["page_number"]: _CUT.sub("-\n", page["content"]) for page in told}
     pages, shortfalls = with_recognised(name, data, layer)
     texts = [normalised(pages[number]) for number in sorted(pages)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import resource
 import struct
 from collections.abc import Iterator
+from itertools import islice
 
 from edge_node.documents.readers.extracted import PDF, extracted, paged
 from edge_node.documents.readers.tessdata import TesseractData, chosen
@@ -39,20 +40,21 @@ def with_recognised(name: str, data: bytes, layer: dict[int, str]) -> tuple[dict
 
 
 def read_image(name: str, data: bytes) -> ReadText:
-    """Return the text in an image, of a TIFF file with several by page. Raises UnreadableDocument: ``no_text``, ``bad_image``."""
+    """Return the text in an image, of a TIFF file with several by page. Raises UnreadableDocument."""
     read = chosen.get().data()
     if not read:
         raise UnreadableDocument(name, "no_text", f"it is an image, and {_absent()}", next_step=INSTALL)
     kind = "image/png" if data.startswith(b"\x89PNG") else "image/jpeg" if data.startswith(b"\xff\xd8") else "image/tiff"
     pages, left = dict[int, str](), list[int]()
-    for number, one in enumerate(_single(data) if kind == "image/tiff" else (data,), start=1):
+    images = islice(_single(data), MAX_IMAGES) if kind == "image/tiff" else (data,)
+    for number, one in enumerate(images, start=1):
         if _is_late():
             left.append(number)
         else:
             found = extracted(name, one, kind, bad="bad_image", ocr=read, next_step=SAVE)
             pages[number] = "\n".join(paged(found.content).values())
     body, places = placed(name, ((f"page {number}", text) for number, text in pages.items()))
-    shortfalls = (*_share(pages, pages, read), *_late(left, len(pages) + len(left)))
+    shortfalls = (*_share(pages, pages, read), *_late(left, len(pages) + len(left)), *_surplus(data))
     return ReadText(stem(name), body, places if len(pages) > 1 else (), shortfalls)
 
 
@@ -65,6 +67,12 @@ def _late(left: list[int], total: int) -> Shortfalls:
     if not left:
         return ()
     return (("pages_unread", f"{len(left)} of {total} pages, from page {left[0]} on, were not recognised in time: split it"),)
+
+
+def _surplus(data: bytes) -> Shortfalls:
+    if next(islice(_directories(data), MAX_IMAGES, None), None) is None:
+        return ()
+    return (("pages_unread", f"only the first {MAX_IMAGES} of its images were read: split it"),)
 
 
 def _share(found: dict[int, str], pages: dict[int, str], read: TesseractData) -> Shortfalls:
@@ -85,15 +93,29 @@ def _is_late() -> bool:
 
 def _single(data: bytes) -> Iterator[bytes]:
     """A TIFF file's images, each as a file whose first image it is: only the offset in the head is another."""
-    order = "<" if data[:2] == b"II" else ">"
-    if len(data) < 8 or data[:4] not in (b"II*\0", b"MM\0*"):
+    if not _is_tiff(data):
         yield data
+    for at in _directories(data):
+        yield data[:4] + struct.pack(f"{_order(data)}I", at) + data[8:]
+
+
+def _is_tiff(data: bytes) -> bool:
+    return len(data) >= 8 and data[:4] in (b"II*\0", b"MM\0*")
+
+
+def _order(data: bytes) -> str:
+    return "<" if data[:2] == b"II" else ">"
+
+
+def _directories(data: bytes) -> Iterator[int]:
+    """Where the description of each image of a TIFF file begins; none of another file."""
+    if not _is_tiff(data):
         return
-    seen = set[int]()
+    seen, order = set[int](), _order(data)
     (at,) = struct.unpack_from(f"{order}I", data, 4)
-    while 8 <= at <= len(data) - 6 and at not in seen and len(seen) < MAX_IMAGES:
+    while 8 <= at <= len(data) - 6 and at not in seen:
         seen.add(at)
-        yield data[:4] + struct.pack(f"{order}I", at) + data[8:]
+        yield at
         (entries,) = struct.unpack_from(f"{order}H", data, at)
         following = at + 2 + 12 * entries
         at = struct.unpack_from(f"{order}I", data, following)[0] if following + 4 <= len(data) else 0

@@ -5,16 +5,16 @@ from __future__ import annotations
 import io
 from collections.abc import Iterator
 from datetime import date, datetime, time, timedelta
-from itertools import islice
 
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
 
 from edge_node.documents.readers.archive import DAMAGED, check_unzipped
 from edge_node.documents.readers.plain import row_sentences
-from edge_node.documents.readers.text import OLE_MAGIC, ReadText, placed, stem
+from edge_node.documents.readers.text import OLE_MAGIC, ReadText, check_pages, placed, stem
 from shared.errors import UnreadableDocument
 
-MAX_ROWS = 1_100_000  # of a sheet: what Excel holds, and a little
+MAX_SHEETS = 1_000
+MAX_ROWS = 2_200_000  # of all sheets, blank ones too: what two of Excel hold, and a little
 PANIC = "PanicException"  # calamine's at some files that are cut off: no Exception, and no module has its class
 Cell = int | float | str | bool | time | date | datetime | timedelta
 
@@ -25,7 +25,8 @@ def read_sheet(name: str, data: bytes) -> ReadText:
         if not data.startswith(OLE_MAGIC):
             check_unzipped(name, data)
         with CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
-            body, places = placed(name, _rows(book))
+            check_pages(name, len(book.sheet_names), unit="sheets", most=MAX_SHEETS)
+            body, places = placed(name, _rows(name, book))
     except PasswordError as error:
         raise UnreadableDocument(name, "encrypted", "is behind a password", next_step="save it without a password") from error
     except (CalamineError, *DAMAGED) as error:
@@ -37,13 +38,17 @@ def read_sheet(name: str, data: bytes) -> ReadText:
     return ReadText(stem(name), body, places)
 
 
-def _rows(book: CalamineWorkbook) -> Iterator[tuple[str, str]]:
+def _rows(name: str, book: CalamineWorkbook) -> Iterator[tuple[str, str]]:
+    total = 0
     for title in book.sheet_names:
         sheet = book.get_sheet_by_name(title)
-        if isinstance(sheet, CalamineSheet) and sheet.start is not None:
-            rows = islice(sheet.iter_rows(), MAX_ROWS)
-            for number, line in row_sentences((number, [_said(cell) for cell in row]) for number, row in enumerate(rows, start=1)):
-                yield f"{title}, row {number}", line
+        if not isinstance(sheet, CalamineSheet) or sheet.start is None:
+            continue
+        total += sheet.total_height
+        check_pages(name, total, unit="rows", most=MAX_ROWS)
+        rows = enumerate(sheet.iter_rows(), start=1)
+        for number, line in row_sentences((number, [_said(cell) for cell in row]) for number, row in rows):
+            yield f"{title}, row {number}", line
 
 
 def _said(cell: Cell) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 from lxml import etree
 
 from edge_node.documents.readers.archive import DAMAGED, check_unzipped
-from edge_node.documents.readers.text import ReadText, placed, stem, table_sentences
+from edge_node.documents.readers.text import ReadText, check_pages, placed, stem, table_sentences
 from shared.errors import UnreadableDocument
 
 _URN = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}{}".format
@@ -38,7 +38,9 @@ def read_slides(name: str, data: bytes) -> ReadText:
             }
         if b"encryption-data" in parts.get("META-INF/manifest.xml", b""):
             raise UnreadableDocument(name, "encrypted", "is behind a password", next_step="save it without a password")
-        pages = enumerate(etree.fromstring(parts["content.xml"], _SECURE()).iter(_PAGE), start=1)
+        found = list(etree.fromstring(parts["content.xml"], _SECURE()).iter(_PAGE))
+        check_pages(name, len(found), unit="slides")
+        pages = enumerate(found, start=1)
         body, places = placed(name, ((f"slide {number}", _text(page)) for number, page in pages), separator="\n\n")
         stated = etree.fromstring(parts["meta.xml"], _SECURE()).findtext(f".//{_TITLE}") if "meta.xml" in parts else ""
     except (*DAMAGED, SyntaxError) as error:

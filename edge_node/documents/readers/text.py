@@ -12,6 +12,7 @@ from shared.records import Mark
 
 MAX_TEXT_CHARS = 20_000_000  # of one document: about 30 thick books
 OLE_MAGIC = b"\xd0\xcf\x11\xe0"  # of a compound file: of before 2007, of Outlook, or behind a password
+MAX_PAGES = 5_000  # of a document, or slides
 MAX_TITLE_CHARS = 200
 MAX_PLACE_CHARS = 120
 
@@ -76,6 +77,13 @@ def suffix(name: str) -> str:
     """
     base = name.replace("\\", "/").rsplit("/", 1)[-1]
     return base[base.rfind(".") :].lower() if "." in base else ""
+
+
+def check_pages(name: str, count: int, *, unit: str = "pages", most: int | None = None) -> None:
+    """Raises UnreadableDocument (``too_large``) for a document of more than ``most`` pages, before they are read."""
+    limit = MAX_PAGES if most is None else most
+    if count > limit:
+        raise too_large(name, f"has more than {limit} {unit}")
 
 
 def capped(name: str, parts: Iterable[str], *, separator: str = "\n") -> str:

@@ -58,7 +58,7 @@ def key_pages(route_class: type[APIRoute], path: str, ring: KeyRing, clock: Cloc
         """Make a key; its token is shown now and never again. Who makes the first one is signed in with it: else nobody comes in now."""
         made = await asyncio.to_thread(ring.add_remotely, form.name, form.role, now=clock.now(), days=form.days)
         if made.closes_open_mode:
-            await sessions_of(request).begin(request, made.token)
+            await sessions_of(request).begin(request, made.key_id)
         return await listed(request, made)
 
     @router.delete(f"{path}/{{key_id}}")

@@ -97,8 +97,8 @@ class Pages:
     def page(
         self, request: Request, template: str, *, status: int = 200, headers: dict[str, str] | None = None, **values: Any
     ) -> HTMLResponse:
-        """The same as a response, which nothing on the way keeps."""
-        return HTMLResponse(self.text(request, template, **values), status, {"cache-control": "no-store", **(headers or {})})
+        """The same as a response."""
+        return HTMLResponse(self.text(request, template, **values), status, headers)
 
 
 def pages_of(request: Request) -> Pages:

@@ -14,6 +14,7 @@ from shared.errors import NotFound, Unauthenticated
 from shared.http.access import Rule, Rules, guarded
 from shared.http.console.pages import STATIC, TYPES, asset, pages_of, sentence
 from shared.http.console.sessions import Sessions
+from shared.http.doorkeeper import account_of
 from shared.http.problems import KNOWN, Told, told_of
 from shared.telemetry import correlation
 
@@ -119,8 +120,14 @@ def console_router(route_class: type[APIRoute]) -> APIRouter:
     @router.post(LOGIN)
     async def sign_in(request: Request, key: Annotated[str, Form(max_length=MOST_KEY_CHARS)]) -> Response:
         """Begin a session with an API key; the page that was wanted is loaded again."""
-        request.app.state.guard.count_stranger(request)  # with a right key too: it costs a session
-        await sessions_of(request).begin(request, key.strip())
+        sessions, guard, token = sessions_of(request), request.app.state.guard, key.strip()
+        try:
+            key_id = await sessions.key_of(token)
+        except Unauthenticated:
+            guard.count_failure(request, account=account_of(token))
+            raise
+        guard.count_sign_in(key_id)
+        await sessions.begin(request, key_id)
         return Response(status_code=204, headers={"HX-Refresh": "true"})
 
     @router.delete(LOGIN)

@@ -147,12 +147,16 @@ class Sessions:
             return ""
         return OVER if run == self._run else RESTARTED
 
-    async def begin(self, request: Request, token: str) -> None:
-        """Sign in with an API key; the cookie gets new bits, so that nobody has chosen them before. Raises Unauthenticated."""
+    async def key_of(self, token: str) -> str:
+        """The id of the API key that a token is. Raises Unauthenticated."""
         await asyncio.to_thread(self._keys.caller_of, token, now=self._clock.now())
+        return self._keys.id_of(token)
+
+    async def begin(self, request: Request, key_id: str) -> None:
+        """Sign in who has shown a key; the cookie gets new bits, so that nobody has chosen them before."""
         await self.end(request)
         request.state.session = f"{self._run}.{secrets.token_urlsafe(32)}"
-        await asyncio.to_thread(self._open.add, _hash(self.id_of(request)), self._keys.id_of(token))
+        await asyncio.to_thread(self._open.add, _hash(self.id_of(request)), key_id)
 
     async def end(self, request: Request) -> None:
         """Sign out: the session that the cookie names is over, and the browser gets a visitor's cookie."""

@@ -181,10 +181,13 @@ async def test_of_a_fan_out_with_a_deadline_of_its_own_that_one_counts(availabil
         assert chosen(availability, "a")[0] == asked
 
 
-async def test_who_is_passed_over_is_told_with_what_it_was_to_be_asked_for(availability):
-    await note(availability, "a", "late", 5)
+async def test_who_is_late_with_reports_is_passed_over_for_reports_alone(availability):
+    late = EdgeReport("a", "reports", "late", 9_000.0, 0, 0)
+    for _ in range(5):
+        await availability.note([late], matched=[], useful=[], outpaced=["a"])
     (skipped,) = availability.chosen(["a"], k=5, online=lambda _: True, task="reports")[1]
     assert skipped.asked_for == "reports"
+    assert chosen(availability, "a")[0] == ["a"]
 
 
 async def test_a_view_tells_the_breaker_and_how_much_is_asked_and_is_no_probe(availability, clock):

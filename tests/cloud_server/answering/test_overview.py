@@ -246,7 +246,7 @@ async def test_beyond_the_most_that_are_asked_the_others_are_named(tmp_path, kit
 async def test_a_site_that_failed_too_often_is_passed_over_and_named(tmp_path, kit):
     async with sites(tmp_path, kit, breaker_failures=1) as service:
         await online(service, kit, "ward")
-        await service.cloud.availability.note([EdgeReport("ward", "evidence", "failed", 1.0, 0, 0)], matched=[], useful=[])
+        await service.cloud.availability.note([EdgeReport("ward", "reports", "failed", 1.0, 0, 0)], matched=[], useful=[])
         answer, _ = await asked(service, kit, {"bank": reply(point(BEES))})
     assert answer.coverage == "1 of 2 sites answered: bank (1 of 1 report); skipped: ward"
     assert {one.asked_for for one in answer.edges} == {"reports"}
@@ -506,7 +506,7 @@ def test_a_late_site_that_had_less_than_the_usual_time_opens_no_breaker(tmp_path
         async with sites(tmp_path, kit, clock=clock, breaker_failures=1, deadline_s=0.1, global_deadline_s=100.0) as service:
             await online(service, kit, "slow")
             answer, _ = await asked(service, kit, {"bank": reply(point(BEES))}, deadline_s=deadline_s)
-            return {one.edge: one.status for one in answer.edges}["slow"], service.cloud.availability.lets("slow")
+            return {one.edge: one.status for one in answer.edges}["slow"], service.cloud.availability.lets("slow", "reports")
 
     assert on_skipping_loop(main) == ("late", not is_fair)
 

@@ -98,6 +98,13 @@ def test_documents_are_listed_with_what_is_to_be_done(edge, dgrag):
     assert "a new version, which waits" in " ".join(out.split())
 
 
+@pytest.mark.parametrize("end", ["\n", "\r\n", "\u2028", "\u2029", "\x85", "\v"])
+def test_a_name_of_an_older_edge_forges_no_row(edge, dgrag, end):
+    edge.documents = [edge.view(f"c{end}d: 10/10 ready.md", "d1")]
+    rows = dgrag("documents", "--edge", "ward")[1].splitlines()
+    assert [row for row in rows if row.startswith(("c", "d"))] == ["c d: 10/10 ready.md"]
+
+
 def test_without_an_edge_the_list_says_whose_it_is_and_how_to_see_others(edge, tmp_path, capsys):
     members = tuple(Member("edge", name, f"http://{name}") for name in ("ward", "bank", "plant"))
     StateDir(tmp_path).save(ClusterState(members=members))

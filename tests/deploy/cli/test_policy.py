@@ -14,7 +14,7 @@ from deploy.cli.main import app
 from edge_node.build import Adapters
 from edge_node.egress.bodies import body_of, reply_body
 from edge_node.egress.dry_run import Shown
-from edge_node.policy.rules import STANDARD, parse
+from edge_node.policy.rules import STANDARD, first_policy, parse
 from shared.errors import Conflict, InputError
 from shared.models.fake import HashEmbedder, WordTokenizer
 from shared.wire import POINTS_MAX_BYTES, EvidenceBody, EvidenceReply, MemoryBody, MemoryDelta
@@ -43,7 +43,7 @@ def dgrag(*arguments):
 
 def test_init_writes_the_commented_standard_once(tmp_path):
     assert "is written" in " ".join(dgrag("init", "--state", tmp_path).stdout.split())
-    assert (tmp_path / "policy.toml").read_text() == STANDARD
+    assert (tmp_path / "policy.toml").read_text() == first_policy("summary")
     again = dgrag("init", "--state", tmp_path).exception
     assert isinstance(again, Conflict)
     assert again.next_step == "edit it"
@@ -53,7 +53,7 @@ def test_init_and_show_take_an_edge_of_a_cluster(tmp_path):
     for name in ("ward", "bank"):
         (tmp_path / "edges" / name).mkdir(parents=True)
     assert dgrag("init", "--state", tmp_path, "--edge", "bank").exit_code == 0
-    assert (tmp_path / "edges" / "bank" / "policy.toml").read_text() == STANDARD
+    assert (tmp_path / "edges" / "bank" / "policy.toml").read_text() == first_policy("summary")
     assert dgrag("show", "--state", tmp_path, "--edge", "bank").exit_code == 0
     assert isinstance(dgrag("show", "--state", tmp_path, "--edge", "ward").exception, InputError)
 

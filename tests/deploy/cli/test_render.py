@@ -6,7 +6,7 @@ import io
 from dataclasses import replace
 
 import pytest
-from rich.console import Console, RenderableType
+from rich.console import Console, Group, RenderableType
 
 from deploy.cli import render
 from deploy.cli.sending import EdgeStatus, Refused, SentDocument
@@ -137,6 +137,15 @@ def test_terminal_escapes_and_markup_of_an_answer_are_text():
     assert first == "[2J[bold red]click[/] gnp"
 
 
+@pytest.mark.parametrize("end", ["\n", "\u2028"])
+def test_a_name_forges_no_row_among_sources_failures_and_cells(end):
+    name = f"a{end}b.md"
+    cited = replace(CITATION, document=name)
+    failed = render.failures([Refused(name, "refused", f"over{end}the limit")])
+    for made in (render.citation(cited), Group(*failed), render.table(("document",), [(name,)])):
+        assert len([row for row in shown(made).splitlines() if "a b.md" in row]) == 1
+
+
 def test_an_upload_says_what_failed_and_why():
     results = [
         SentDocument("a.md", "1", status="indexed"),
@@ -163,6 +172,7 @@ def test_an_upload_says_what_failed_and_why():
 
 def test_an_upload_without_failure_is_one_table():
     assert shown(render.upload([SentDocument("a.md", "1", status="indexed")])) == "documents  count\nindexed        1\n"
+    assert "replaced earlier documents" in shown(render.upload([SentDocument("a.md", "1", replaces=True)]))
 
 
 def test_what_may_leave_is_said_once_for_each_set_of_labels():

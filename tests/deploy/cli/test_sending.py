@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 
 import httpx2
 import pytest
 
-from deploy.cli.sending import MAX_WAITS, Refused, SentDocument, SourceFile, files_in, outcomes, patiently, rows, send, size, wait_settled
+from deploy.cli.sending import MAX_WAITS, Refused, SentDocument, SourceFile, listing, outcomes, patiently, rows, send, size, wait_settled
 from deploy.cluster.errors import ClusterError
 from edge_node.documents.collections import BadRow
+from edge_node.folders.files import OUTSIDE
 from shared.client.errors import BadReply, ServiceError, body
 
 EDGE = "http://edge"
@@ -37,20 +39,84 @@ def write(path: Path, text: str) -> Path:
 def test_a_folder_gives_its_readable_files_sorted_and_named_below_it(tmp_path: Path):
     for name in ("b.md", "a/b.md", "a/x.PDF", ".git/c.md", ".hidden.md", "film.mov", "rows.jsonl"):
         write(tmp_path / name, "x")
-    assert [file.name for file in files_in([tmp_path])] == ["a/b.md", "a/x.PDF", "b.md", "rows.jsonl"]
+    assert [file.name for file in listing([tmp_path]).files] == ["a/b.md", "a/x.PDF", "b.md", "rows.jsonl"]
 
 
 def test_a_file_is_taken_whatever_it_is_called(tmp_path: Path):
     path = write(tmp_path / "NOTES", "x")
-    assert files_in([path]) == [SourceFile("NOTES", path)]
-    assert size(files_in([path, path])) == 2
+    assert listing([path]).files == (SourceFile("NOTES", path),)
+    assert size(listing([path, path]).files) == 2
+
+
+def test_files_of_one_name_from_two_folders_stay_two_documents(tmp_path: Path):
+    for place in ("here/ward/rules.md", "there/ward/rules.md", "other/rules.md", "other/more.md", "alone/b.md"):
+        write(tmp_path / place, place)
+    here, there, other, alone = (tmp_path / name for name in ("here/ward", "there/ward", "other", "alone"))
+    assert [file.name for file in listing([here, alone]).files] == ["rules.md", "b.md"]
+    assert [file.name for file in listing([here, other]).files] == ["ward/rules.md", "other/more.md", "other/rules.md"]
+    assert [file.name for file in listing([here / "rules.md", other / "rules.md"]).files] == ["ward/rules.md", "other/rules.md"]
+    assert [file.name for file in listing([here, there, alone]).files] == ["here/ward/rules.md", "there/ward/rules.md", "b.md"]
+    assert [file.name for file in listing([here, here]).files] == ["rules.md", "rules.md"]
+
+
+def test_a_folder_gives_nothing_from_outside_of_it(tmp_path: Path):
+    """The null control is the same link given by itself: that one is meant."""
+    secret = write(tmp_path / "outside" / "secret.txt", "secret")
+    folder = write(tmp_path / "in" / "a.md", "x").parent
+    write(folder / "sub" / "b.md", "x")
+    (folder / "notes.txt").symlink_to(secret)
+    (folder / "away").symlink_to(secret.parent)
+    (folder / "again.md").symlink_to("a.md")
+    (folder / "loop.md").symlink_to("loop.md")
+    (folder / "round").symlink_to("..", target_is_directory=True)
+    os.mkfifo(folder / "pipe.md")
+    found = listing([folder])
+    assert [file.name for file in found.files] == ["a.md", "again.md", "sub/b.md"]
+    assert sorted(refused.name for refused in found.refused) == ["away/", "loop.md", "notes.txt", "pipe.md", "round/"]
+    assert {refused.reason for refused in found.refused if refused.name in ("away/", "notes.txt", "round/")} == {OUTSIDE}
+    (meant,) = listing([folder / "notes.txt"]).files
+    with meant.open() as content:
+        assert content.read() == b"secret"
+    linked = tmp_path / "linked"
+    linked.symlink_to(folder)
+    assert [file.name for file in listing([linked]).files] == ["a.md", "again.md", "sub/b.md"]
+
+
+@pytest.mark.parametrize("exchanged", ["a.md", "sub"])
+def test_a_file_that_is_exchanged_for_a_link_after_the_listing_is_refused(tmp_path: Path, exchanged: str):
+    secret = write(tmp_path / "outside" / "b.md", "secret")
+    folder = write(tmp_path / "in" / "a.md", "x").parent
+    write(folder / "sub" / "b.md", "x")
+    files = listing([folder]).files
+    (folder / exchanged).rename(tmp_path / "former")
+    (folder / exchanged).symlink_to(secret if exchanged == "a.md" else secret.parent)
+    sent: list[bytes] = []
+
+    def answer(request: httpx2.Request) -> httpx2.Response:
+        sent.append(request.read())
+        return httpx2.Response(202, json={"document_id": "d1"})
+
+    results = list(send(client(answer), EDGE, files, None, lambda more: None))
+    assert [result.reason for result in results if isinstance(result, Refused)] == [f"it cannot be read: {OUTSIDE}"]
+    assert len(sent) == 1
+    assert b"secret" not in sent[0]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may read everything")
+def test_a_folder_that_may_not_be_read_is_named(tmp_path: Path):
+    write(tmp_path / "a.md", "x")
+    locked = write(tmp_path / "locked" / "b.md", "x").parent
+    locked.chmod(0)
+    found = listing([tmp_path])
+    locked.chmod(0o700)
+    assert [refused.name for refused in found.refused] == ["locked"]
 
 
 def test_a_path_that_is_not_there_and_a_folder_without_readable_files_are_refused(tmp_path: Path):
     with pytest.raises(ClusterError, match="there is no file or folder"):
-        files_in([tmp_path / "x"])
+        listing([tmp_path / "x"])
     with pytest.raises(ClusterError, match="holds no readable file"):
-        files_in([tmp_path])
+        listing([tmp_path])
 
 
 def test_rows_are_streamed_and_their_bytes_counted(tmp_path: Path):
@@ -69,7 +135,7 @@ def test_json_lines_that_are_no_documents_go_as_one_file(tmp_path: Path):
         seen.append(request.content)
         return httpx2.Response(202, json={"document_id": "d1", "job_id": "j", "duplicate": False})
 
-    assert list(send(client(answer), EDGE, files_in([path]), None, lambda more: None)) == [SentDocument("log.jsonl", "d1")]
+    assert list(send(client(answer), EDGE, listing([path]).files, None, lambda more: None)) == [SentDocument("log.jsonl", "d1")]
     assert len(seen) == 1
     assert b'filename="log.jsonl"' in seen[0]
 
@@ -82,7 +148,7 @@ def test_rows_go_as_json_with_the_labels_added(tmp_path: Path):
         seen.append(json.loads(request.content))
         return httpx2.Response(202, json={"document_id": "d1", "job_id": "j", "duplicate": True})
 
-    results = list(send(client(answer), EDGE, files_in([path]), ["more"], lambda more: None))
+    results = list(send(client(answer), EDGE, listing([path]).files, ["more"], lambda more: None))
     assert seen == [{"name": "1", "title": "T", "text": "A.", "labels": ["own", "more"]}]
     assert results == [SentDocument("1", "d1", duplicate=True)]
 
@@ -95,7 +161,7 @@ def test_files_go_as_multipart_with_their_name(tmp_path: Path):
         seen.append(request.read())
         return httpx2.Response(202, json={"document_id": "d1", "job_id": "j", "duplicate": False})
 
-    assert list(send(client(answer), EDGE, files_in([tmp_path]), ["x", "y"], lambda more: None)) == [SentDocument("a/b.md", "d1")]
+    assert list(send(client(answer), EDGE, listing([tmp_path]).files, ["x", "y"], lambda more: None)) == [SentDocument("a/b.md", "d1")]
     assert b'name="file"; filename="a/b.md"' in seen[0]
     assert b'name="labels"\r\n\r\nx,y' in seen[0]
 
@@ -108,7 +174,7 @@ def test_a_form_without_labels_keeps_them_and_an_empty_part_takes_them_off(tmp_p
         seen.append(request.read())
         return httpx2.Response(202, json={"document_id": "d1"})
 
-    assert list(send(client(answer), EDGE, files_in([write(tmp_path / "a.md", "x")]), labels, lambda more: None)) == [
+    assert list(send(client(answer), EDGE, listing([write(tmp_path / "a.md", "x")]).files, labels, lambda more: None)) == [
         SentDocument("a.md", "d1")
     ]
     assert (b'name="labels"' in seen[0]) is part
@@ -116,7 +182,7 @@ def test_a_form_without_labels_keeps_them_and_an_empty_part_takes_them_off(tmp_p
 
 def test_what_may_leave_of_a_document_is_in_its_receipt(tmp_path: Path):
     told = {"document_id": "d1", "labels": ["a"], "share": "never", "unnamed_labels": ["a"]}
-    files = files_in([write(tmp_path / "a.md", "x")])
+    files = listing([write(tmp_path / "a.md", "x")]).files
     (found,) = send(client(lambda _: httpx2.Response(202, json=told)), EDGE, files, ["a"], lambda more: None)
     assert found == SentDocument("a.md", "d1", labels=("a",), share="never", unnamed_labels=("a",))
 
@@ -130,7 +196,7 @@ def test_a_refused_file_does_not_stop_the_rest(tmp_path: Path):
             return httpx2.Response(413, json={"title": "Too large", "detail": "a.md is over the limit of 3 bytes"})
         return httpx2.Response(202, json={"document_id": "d1"})
 
-    results = list(send(client(answer), EDGE, files_in([tmp_path]), [], lambda more: None))
+    results = list(send(client(answer), EDGE, listing([tmp_path]).files, [], lambda more: None))
     assert results == [Refused("a.md", "refused", "a.md is over the limit of 3 bytes"), SentDocument("b.md", "d1")]
 
 
@@ -140,14 +206,14 @@ def test_a_connection_that_a_living_edge_closes_is_a_refusal(tmp_path: Path):
             return httpx2.Response(200)
         raise httpx2.WriteError("broken pipe", request=request)
 
-    results = list(send(client(answer), EDGE, files_in([write(tmp_path / "a.md", "x")]), [], lambda more: None))
+    results = list(send(client(answer), EDGE, listing([write(tmp_path / "a.md", "x")]).files, [], lambda more: None))
     assert results == [Refused("a.md", "refused", "the edge closed the connection: the file is over its limit")]
 
 
 def test_an_edge_that_knows_us_not_stops_everything(tmp_path: Path):
     http = client(lambda request: httpx2.Response(401, json={"title": "Unauthorized"}))
     with pytest.raises(ServiceError, match="Unauthorized"):
-        list(send(http, EDGE, files_in([write(tmp_path / "a.md", "x")]), [], lambda more: None))
+        list(send(http, EDGE, listing([write(tmp_path / "a.md", "x")]).files, [], lambda more: None))
 
 
 def test_outcomes_hold_the_reason_and_know_a_replaced_document():

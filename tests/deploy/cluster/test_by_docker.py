@@ -112,6 +112,14 @@ def test_the_key_of_a_model_server_is_a_secret_and_in_no_environment(runtime: By
     assert secret.parent.stat().st_mode & 0o077 == 0
 
 
+def test_a_new_site_shares_summaries_where_nobody_chose_whatever_the_demonstration_does():
+    shares = []
+    for options in (EdgeOptions(), EdgeOptions(share="full")):
+        file = composed(BASE, {"ward": 81}, cloud_port=80, options=options, model="small")
+        shares.append(file["services"]["edge-ward"]["environment"]["DGRAG_EDGE_SHARE"])
+    assert shares == ["summary", "full"]
+
+
 def test_all_edges_are_found_by_the_one_name_that_a_scaled_one_has():
     file = composed(BASE, {"ward": 81, "bank": 82}, cloud_port=80, options=EdgeOptions(), model="small")
     for name in ("edge-ward", "edge-bank"):

@@ -156,6 +156,72 @@ def test_each_pod_has_a_network_policy_and_only_clouds_reach_the_database(name):
     assert edges == (MONITORING if name == "full" else [])
 
 
+DNS = {
+    "namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "kube-system"}},
+    "podSelector": {"matchLabels": {"k8s-app": "kube-dns"}},
+}
+
+
+def leaving(values, part):
+    """(port, peers) of each way out of a part's pods."""
+    policy = of(objects(values), "NetworkPolicy", f"dgrag-{part}")
+    return [(rule["ports"][0]["port"], rule.get("to")) for rule in policy["spec"]["egress"]]
+
+
+@pytest.mark.parametrize("name", VALUES)
+@pytest.mark.parametrize("part", ["cloud", "edge"])
+def test_no_pod_of_ours_reaches_any_address_but_those_that_are_named(name, part):
+    ways = leaving(VALUES[name], part)
+    assert ways[0] == (53, [DNS])
+    assert len(ways) == 3
+    for port, peers in ways:
+        assert peers, f"port {port} leads anywhere"
+        assert not [peer for peer in peers if peer.get("ipBlock", {}).get("cidr") in ("0.0.0.0/0", "::/0")]
+
+
+@pytest.mark.parametrize(
+    ("url", "port", "peer"),
+    [
+        ("http://10.1.2.3:8000/v1", 8000, {"ipBlock": {"cidr": "10.1.2.3/32"}}),
+        ("http://[fd00::7]:8000/v1", 8000, {"ipBlock": {"cidr": "fd00::7/128"}}),
+        ("http://model/v1", 80, {"podSelector": {}}),
+        ("http://llm.models:8000/v1", 8000, {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "models"}}}),
+        ("https://llm.models.svc/v1", 443, {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "models"}}}),
+        ("http://llm.models.svc.cluster.local:8/v1", 8, {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "models"}}}),
+    ],
+)
+def test_the_way_to_the_model_ends_at_the_address_or_the_namespace_of_its_url(url, port, peer):
+    for part in ("cloud", "edge"):
+        assert leaving({**SMALL, "model": {"url": url}}, part)[-1] == (port, [peer])
+
+
+def test_a_model_outside_of_the_cluster_and_a_database_of_yours_are_named_by_their_addresses():
+    outside = {**SMALL, "model": {"url": "https://api.example.com/v1"}}
+    with pytest.raises(helm.HelmError, match=r"networkPolicy\.model"):
+        rendered(outside)
+    block = {"ipBlock": {"cidr": "203.0.113.0/24"}}
+    assert leaving({**outside, "networkPolicy": {"model": [block]}}, "edge")[-1] == (443, [block])
+    assert rendered({**outside, "networkPolicy": {"enabled": False}})
+    with pytest.raises(helm.HelmError, match=r"postgresql\.external\.cidr"):
+        rendered({**SMALL, "postgresql": {"bundled": False}})
+
+
+def test_the_clusters_dns_can_be_another_one():
+    node = {"ipBlock": {"cidr": "169.254.20.10/32"}}
+    assert leaving({**SMALL, "networkPolicy": {"dns": [node], "dnsPort": 5353}}, "edge")[0] == (5353, [node])
+
+
+def test_images_can_be_named_by_digest():
+    digest = "sha256:" + "a" * 64
+    image = {"cloud": "registry/dgrag-cloud", "tag": "1", "digest": {"cloud": digest}}
+    found = pods(objects({**SMALL, "image": image}))
+    cloud = [one["image"] for kind in ("initContainers", "containers") for one in found["dgrag-cloud"][kind]]
+    assert cloud == [f"registry/dgrag-cloud@{digest}"] * 2
+    assert [one["image"] for one in found["dgrag-edge"]["containers"]] == ["dgrag-edge:1"]
+    with pytest.raises(helm.HelmError):
+        rendered({**SMALL, "image": {"digest": {"cloud": "latest"}}})
+
+
 def test_a_rollout_takes_no_cloud_away_before_another_is_ready():
     found = objects(SMALL)
     assert of(found, "Deployment", "dgrag-cloud")["spec"]["strategy"]["rollingUpdate"] == {"maxSurge": 1, "maxUnavailable": 0}

@@ -107,6 +107,9 @@ class Sharing:
     def refused(self, why="the policy"):
         return Served(EvidenceReply(refused=why), "")
 
+    def nothing_granted(self, requester):
+        return self.refused()
+
     def served(self, requester, found, trace, *, reports, most_bytes):
         self.sent.append((requester, found, trace, reports, most_bytes))
         return Served(EvidenceReply(), "rule")

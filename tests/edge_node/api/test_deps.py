@@ -2,6 +2,7 @@
 
 import asyncio
 import time
+from dataclasses import fields
 from types import SimpleNamespace
 
 import pytest
@@ -12,8 +13,8 @@ from edge_node.answering.overview import GlobalAsk
 from edge_node.api.streaming import hearing
 from edge_node.node import Admissions, EdgeNode
 from edge_node.settings import EdgeSettings
+from shared.admission import Admission
 from shared.errors import DiskFull, ModelTimeout, ModelUnavailable, Overloaded
-from shared.limits import Admission
 from shared.records import Answer
 from shared.telemetry.metrics import Meter
 from shared.telemetry.trace import Trace
@@ -59,8 +60,8 @@ def asked(turns, node, ask, trace):
     return node.ask(ask, trace)
 
 
-def admissions():
-    return Admissions(Admission(at_once=1, waiting=4), Admission(at_once=1, waiting=4))
+def admissions(waiting=4):
+    return Admissions(*[Admission(at_once=1, waiting=waiting) for _ in fields(Admissions)])
 
 
 async def hanging(*_):
@@ -79,7 +80,7 @@ async def test_the_deadline_of_a_question_about_everything_begins_before_its_tur
     async def answer(ask, trace, deadline, on_text):
         given.append(deadline)
 
-    async with turns.overviews.turn():
+    async with turns.overviews.turn("another"):
         asking = asyncio.create_task(asked(turns, node_of(answer), GlobalAsk("What happened?"), Trace()))
         await until(lambda: turns.overviews.waiting)
         waited_until = time.monotonic()
@@ -112,7 +113,7 @@ async def test_an_answer_from_memory_waits_for_no_turn_at_the_model():
     async def answer(ask, trace, look):
         return look.answer
 
-    async with turns.questions.turn(), asyncio.timeout(5):
+    async with turns.questions.turn("another"), asyncio.timeout(5):
         assert await asked(turns, node_of(answer, remembered=remembered), Ask("Who did it?"), Trace()) is REMEMBERED
 
 
@@ -164,9 +165,9 @@ async def test_an_answer_that_cannot_be_kept_for_a_verdict_has_failed_and_is_no_
 
 
 async def test_a_question_that_gets_no_turn_is_counted_whether_its_answer_is_heard_or_not():
-    turns, node, ask = Admissions(*[Admission(at_once=1, waiting=0)] * 2), node_of(hanging), Ask("Who did it?")
+    turns, node, ask = admissions(waiting=0), node_of(hanging), Ask("Who did it?")
     node.admissions = turns
-    async with turns.questions.turn():
+    async with turns.questions.turn("another"):
         with pytest.raises(Overloaded):
             await asked(turns, node, ask, Trace())
         with pytest.raises(Overloaded):

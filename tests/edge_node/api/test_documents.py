@@ -162,6 +162,15 @@ async def test_the_receipt_of_a_document_says_what_may_leave_of_it(tmp_path):
         assert seen == [([], "full", []), (["patients", "public"], "summary", []), (["patients", "paitents"], "never", ["paitents"])]
 
 
+async def test_the_receipt_of_a_document_says_that_it_replaces_another_of_its_name(tmp_path):
+    """C15, for two calls: two folders may have a file of one name."""
+    async with running_edge(tmp_path) as edge:
+        replies = [
+            (await edge.http.post("/v1/documents", json={"name": "rules.md", "text": text})).json() for text in ("One.", "Two.", "Two.")
+        ]
+        assert [reply["replaces"] for reply in replies] == [False, True, False]
+
+
 async def test_a_policy_that_cannot_be_read_shares_nothing_and_no_label_is_called_unnamed(tmp_path):
     async with running_edge(tmp_path) as edge:
         (tmp_path / "policy.toml").write_text("version = ")

@@ -68,7 +68,7 @@ async def test_a_text_that_is_no_policy_changes_nothing_and_says_where_it_is_wro
 async def test_a_check_tells_the_warnings_and_writes_nothing(edge):
     text = 'version = 1\n[redact]\ntypes = ["people"]\n[daily_all]\nreplies = 0\npassages = 0\nbytes = 0\n'
     checked = (await edge.http.post("/v1/policy/check", json={"text": text})).json()
-    assert [warning.split()[0] for warning in checked["warnings"]] == ["the", "[daily_all]"]
+    assert [warning.split()[0] for warning in checked["warnings"]] == ["the", "it", "[daily_all]"]
     assert (await present(edge))["text"] == STANDARD
     told = (await put(edge, text)).json()
     assert (told["warnings"], told["key"]) == (checked["warnings"], checked["key"])
@@ -125,8 +125,8 @@ async def test_a_policy_that_its_owner_keeps_elsewhere_or_protects_is_not_change
 def editor(tmp_path):
     with contextlib.closing(Database(tmp_path / "edge.db")) as database:
         clock = SetClock()
-        file = PolicyFile(tmp_path / NAME, database, clock)
-        file.open()
+        file = PolicyFile(tmp_path / NAME, clock)
+        file.open(database, "full")
         yield PolicyEditor(file, tmp_path / FOLDER, clock, named=False)
 
 

@@ -33,7 +33,7 @@ def hooks(monkeypatch):
 def front(**changes):
     defaults = {
         "host": "127.0.0.1", "port": 0, "tls_cert": None, "tls_key": None, "behind_tls_proxy": False, "requests_per_minute": 60,
-        "head_s": 10.0, "connections_per_address": 0, "oidc_issuer": "",
+        "head_s": 10.0, "connections_per_address": 0, "oidc_issuer": "", "trusted_proxies": (), "proxy_header": "x-forwarded-for",
     }  # fmt: skip
     return SimpleNamespace(**{**defaults, **changes})
 

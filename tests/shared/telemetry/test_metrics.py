@@ -4,8 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from shared.admission import Admission
 from shared.errors import DgragError, ModelUnavailable, StoreError, Unauthenticated
-from shared.limits import Admission
 from shared.records import Answer, Citation, EdgeReport, GateReport, MemoryReport, TraceStep
 from shared.telemetry.metrics import ASKED, INTERNAL, METHODS, ROUTES, Meter, Scrape, each, single, turns_of
 from shared.telemetry.trace import COMPONENTS, OTHER, TRANSFERS, TRANSMISSION
@@ -183,7 +183,7 @@ async def test_turns_say_who_is_answered_and_who_waits():
     one, end = Admission(at_once=1, waiting=2), asyncio.Event()
 
     async def work():
-        async with one.turn():
+        async with one.turn("a"):
             await end.wait()
 
     tasks = [asyncio.create_task(work()) for _ in range(3)]

@@ -16,6 +16,13 @@ app.kubernetes.io/version: {{ (index . 0).Chart.AppVersion | quote }}
 app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
 {{- end }}
 
+{{/* What a part runs: (list $ "cloud"). */}}
+{{- define "dgrag.image" -}}
+{{- $image := (index . 0).Values.image }}
+{{- $name := get $image (index . 1) }}
+{{- with get $image.digest (index . 1) }}{{ $name }}@{{ . }}{{ else }}{{ $name }}:{{ $image.tag | default (index $ 0).Chart.AppVersion }}{{ end -}}
+{{- end }}
+
 {{- define "dgrag.secrets" -}}
 {{ .Values.secrets.existing | default (printf "%s-secrets" (include "dgrag.name" .)) }}
 {{- end }}

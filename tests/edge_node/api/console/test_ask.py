@@ -115,7 +115,7 @@ async def test_who_is_set_aside_by_the_clouds_operator_is_named_to_who_asks_thro
         cloud.registry.quarantine("plant", "a secret of the operator")
         page = await edges["ward"].http.get("/")
         headers = {"X-CSRF-Token": PAGE_TOKEN.search(page.text)[1], "HX-Request": "true"}
-        question = {"question": "Which lot of the battery pack caused the failure of infusion pumps?"}
+        question = {"question": "Which lot of the battery pack caused the failure of infusion pumps?", "informed": "yes"}
         markup = dict(told(await edges["ward"].http.post("/console/ask", data=question, headers=headers)))["answer"]
     assert "plant (it was not asked: the cloud's operator has set it aside)" in html.unescape(markup)
     assert "secret" not in markup

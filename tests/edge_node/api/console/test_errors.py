@@ -79,7 +79,7 @@ async def test_a_page_that_a_stop_of_the_site_cuts_short_says_when_to_come_again
 
 async def test_who_asks_too_often_reads_that_on_a_page(tmp_path):
     async with running_edge(tmp_path, behind_tls_proxy=True, requests_per_minute=3) as edge:
-        pages = [await edge.http.get("/", headers=PAGE) for _ in range(9)]
+        pages = [await edge.http.get("/", headers=PAGE | {"authorization": "Bearer dgk_x"}) for _ in range(9)]
     assert [page.status_code for page in (pages[0], pages[-1])] == [401, 429]
     assert "Back to the first page" in pages[-1].text
     assert "retry-after" in pages[-1].headers

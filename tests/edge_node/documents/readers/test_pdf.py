@@ -4,7 +4,7 @@ import random
 
 import pytest
 
-from edge_node.documents.readers import pdf
+from edge_node.documents.readers import pdf, text
 from edge_node.documents.readers.lines import flowing
 from edge_node.documents.readers.pdf import read_pdf, without_running_lines
 from shared.errors import UnreadableDocument
@@ -50,7 +50,8 @@ def test_what_is_no_pdf_inside_is_bad(data: bytes):
 
 
 def test_too_many_pages_are_refused(make_pdf, monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(pdf, "MAX_PAGES", 2)
+    monkeypatch.setattr(text, "MAX_PAGES", 2)
+    monkeypatch.setattr(pdf, "extracted", None)  # which nothing calls
     assert reason_of(make_pdf([["a"], ["b"], ["c"]])) == "too_large"
 
 
