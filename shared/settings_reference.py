@@ -146,7 +146,7 @@ def shown(default: object) -> str:
     """A default as a variable holds it; "" for none, and for one that is found at the start.
 
     >>> shown(0.5), shown(True), shown(None), shown(frozenset({"b", "a"})), shown({"a": 0.5}), shown(())
-    ('0.5', 'true', '', 'a,b', 'a=0.5', '[]')
+    ('0.5', 'true', '', 'a,b', 'a=0.5', '')
     """
     match default:
         case None:
@@ -157,6 +157,8 @@ def shown(default: object) -> str:
             return ",".join(sorted(default))
         case dict():
             return ",".join(f"{key}={value if isinstance(value, str) else format(value, 'g')}" for key, value in default.items())
+        case ():
+            return ""
         case tuple() | list():
             return orjson.dumps(default).decode()
         case _:

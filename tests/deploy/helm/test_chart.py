@@ -195,6 +195,11 @@ def test_the_way_to_the_model_ends_at_the_address_or_the_namespace_of_its_url(ur
         assert leaving({**SMALL, "model": {"url": url}}, part)[-1] == (port, [peer])
 
 
+def test_of_a_name_over_tls_that_may_be_the_worlds_the_chart_says_how_a_service_is_called():
+    with pytest.raises(helm.HelmError, match=r"llm\.models is a name outside .* NAME\.NAMESPACE\.svc"):
+        rendered({**SMALL, "model": {"url": "https://llm.models/v1"}})
+
+
 def test_a_model_outside_of_the_cluster_and_a_database_of_yours_are_named_by_their_addresses():
     outside = {**SMALL, "model": {"url": "https://api.example.com/v1"}}
     with pytest.raises(helm.HelmError, match=r"networkPolicy\.model"):
@@ -202,8 +207,52 @@ def test_a_model_outside_of_the_cluster_and_a_database_of_yours_are_named_by_the
     block = {"ipBlock": {"cidr": "203.0.113.0/24"}}
     assert leaving({**outside, "networkPolicy": {"model": [block]}}, "edge")[-1] == (443, [block])
     assert rendered({**outside, "networkPolicy": {"enabled": False}})
-    with pytest.raises(helm.HelmError, match=r"postgresql\.external\.cidr"):
+    with pytest.raises(helm.HelmError, match=r"postgresql\.external\.cidr: .* postgresql\.external\.peers"):
         rendered({**SMALL, "postgresql": {"bundled": False}})
+    assert rendered({**SMALL, "postgresql": {"bundled": False}, "networkPolicy": {"enabled": False}})
+
+
+DATABASES = {"namespaceSelector": {"matchLabels": {"kubernetes.io/metadata.name": "databases"}}}
+
+
+def test_a_database_of_yours_in_this_cluster_is_named_by_its_namespace():
+    values = {**SMALL, "postgresql": {"bundled": False, "external": {"peers": [DATABASES], "port": 6432}}}
+    assert (6432, [DATABASES]) in leaving(values, "cloud")
+    with pytest.raises(helm.HelmError):  # it would be everybody
+        rendered({**SMALL, "postgresql": {"bundled": False, "external": {"peers": [{}]}}})
+
+
+def settings_and_secrets(values):
+    """Of the cloud: what its environment says, and which keys of the Secret it sees."""
+    cloud = pods(objects(values))["dgrag-cloud"]
+    mounted = next(volume["secret"]["items"] for volume in cloud["volumes"] if volume["name"] == "secrets")
+    environment = {one["name"]: one.get("value") for one in cloud["containers"][0]["env"]}
+    return environment, {f"/secrets/{item['path']}" for item in mounted if item["key"] == item["path"]}
+
+
+def test_clouds_behind_a_pooler_hear_from_each_other_by_a_url_of_the_secret_that_leads_to_postgresql_itself():
+    external = {"peers": [DATABASES], "port": 6432, "notices": {"enabled": True, "cidr": "10.0.0.7/32"}}
+    values = {**SMALL, "postgresql": {"bundled": False, "external": external}}
+    environment, mounted = settings_and_secrets(values)
+    assert environment["DGRAG_CLOUD_NOTICES_URL_FILE"] in mounted
+    assert leaving(values, "cloud")[1:3] == [(6432, [DATABASES]), (5432, [{"ipBlock": {"cidr": "10.0.0.7/32"}}])]
+    for one in objects(values):
+        kubernetes_validate.validate(one, VERSIONS[-1], strict=True)
+    plain, kept = settings_and_secrets(FULL)
+    assert "DGRAG_CLOUD_NOTICES_URL_FILE" not in plain
+    assert "/secrets/notices-url" not in kept  # a Secret without it still mounts
+
+
+@pytest.mark.parametrize(
+    ("postgresql", "said"),
+    [
+        ({"bundled": True, "external": {"notices": {"enabled": True}}}, r"bundled PostgreSQL has no pooler"),
+        ({"bundled": False, "external": {"cidr": "10.0.0.7/32", "notices": {"enabled": True}}}, r"postgresql\.external\.notices\.cidr"),
+    ],
+)
+def test_a_way_for_notices_that_leads_nowhere_is_refused_with_the_value_to_set(postgresql, said):
+    with pytest.raises(helm.HelmError, match=said):
+        rendered({**SMALL, "postgresql": postgresql})
 
 
 def test_the_clusters_dns_can_be_another_one():

@@ -32,6 +32,14 @@ app.kubernetes.io/managed-by: {{ (index . 0).Release.Service }}
 {{- else }}{{ required "model.url: name an OpenAI-compatible server, or set vllm.enabled" .Values.model.url }}{{ end -}}
 {{- end }}
 
+{{/* Not empty: the Secret has a way to PostgreSQL itself, beside the pooler that database-url names. */}}
+{{- define "dgrag.notices" -}}
+{{- with .Values.postgresql }}
+{{- if and .bundled .external.notices.enabled }}{{ fail "postgresql.external.notices: the bundled PostgreSQL has no pooler before it, so set postgresql.bundled to false or notices.enabled to false" }}{{ end }}
+{{- if .external.notices.enabled }}true{{ end }}
+{{- end }}
+{{- end }}
+
 {{/* What any container of ours may do: little. */}}
 {{- define "dgrag.confined" -}}
 allowPrivilegeEscalation: false
