@@ -67,6 +67,7 @@ POLICY_EVERY_S = 1.0  # between two looks at the policy file where nobody asks
 def why(error: BaseException) -> str:
     """Why a node's background work ended, in one line without any document's content.
 
+    >>> from shared.errors import InputError
     >>> why(BaseExceptionGroup("", [InputError("the store is damaged", next_step="restore a backup")]))
     'the store is damaged – restore a backup'
     >>> why(ValueError("…"))

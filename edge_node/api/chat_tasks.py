@@ -65,7 +65,7 @@ _MAKES = re.compile(
     re.IGNORECASE,
 )
 _FORM = re.compile(
-    r"\b(?:\d{1,3}|two|three|four|five|six|seven|eight|ten)(?:\s?(?:[-–]|to|or)\s?(?:\d{1,3}|three|four|five|six|seven|eight|ten|less))*"
+    r"\b(?:\d{1,3}|two|three|four|five|six|seven|eight|ten)(?:\s?(?:[-–]|to|or)\s?(?:\d{1,3}|three|four|five|six|seven|eight|ten|less)){0,2}"
     r"[\s-](?:or[- ](?:less|fewer)[\s-])?(?:word|character)s?\b|\bword-or-less\b|个字以内|\d\s*个字"
     r"|\b(?:only|solely|nothing else|no|without|don'?t use|do not use)\b[^.\n]{0,40}"
     r"\b(?:titles?|names?|punctuation|quotes?|quotation|explanations?|(?:extra|additional|other) text|lead-in)\b"
@@ -151,6 +151,7 @@ _EMOJI_RULES = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _RESPONSES = re.compile(r"\bset of responses from (?:various|several|multiple) models\b", re.IGNORECASE)
+_OPENING_QUOTES, _CLOSING_QUOTES = ('"', "“"), ('"', "”")
 _TOOLS = re.compile(r"\A\s*Available Tools:.*\"tool_calls\"", re.DOTALL)
 
 
@@ -380,6 +381,8 @@ def _first_line(text: str) -> str:
 
 def _behind_instruction(text: str) -> str:
     """The message behind an instruction: between quotes, below a blank line or behind a colon."""
-    quoted = re.search(r"[\"“](.+)[\"”]\s*\Z", text, re.DOTALL)
-    below = quoted[1] if quoted else text.partition("\n\n")[2] or text.partition(":")[2]
+    body = text.rstrip()
+    opened = [at for mark in _OPENING_QUOTES if (at := body.find(mark)) >= 0]
+    is_quoted = bool(opened) and body.endswith(_CLOSING_QUOTES) and min(opened) + 1 < len(body) - 1
+    below = body[min(opened) + 1 : -1] if is_quoted else text.partition("\n\n")[2] or text.partition(":")[2]
     return _first_line(below)

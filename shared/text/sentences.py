@@ -112,8 +112,8 @@ def questions_in(question: str) -> tuple[str, ...]:
 
     >>> questions_in("Which ward failed, and which lot caused it?")
     ('Which ward failed, and which lot caused it?', 'Which ward failed?', 'which lot caused it?')
-    >>> len(questions_in("x, and who " * 300))
-    9
+    >>> len(questions_in("x, and who " * 300)) <= 1 + MOST_PARTS
+    True
     >>> questions_in("Who leads research and development?")
     ('Who leads research and development?',)
     """

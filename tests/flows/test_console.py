@@ -62,7 +62,8 @@ async def test_a_document_is_added_asked_for_and_its_sentence_shown_and_a_rule_s
         assert shown in await ward.page.locator("li[id^=source] q").all_inner_texts()  # what the answer quotes is what is marked
 
         await ask(ward.page, FOREIGN)
-        await expect(ward.page.locator(".route")).to_contain_text("plant")
+        await ward.page.get_by_role("button", name="Send it").click()  # who asks has read what goes with it
+        await expect(ward.page.locator(".route")).to_contain_text("plant", timeout=LONG_MS)
         await expect(ward.page.locator(".route")).to_contain_text("It sent 1 passage.")
         left = await kinds_in_ledger(plant.page)
 

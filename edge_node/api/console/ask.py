@@ -208,14 +208,13 @@ def shown(node: EdgeNode, answer: Answer, purpose: str | None = None) -> dict[st
     }
 
 
-def choice_of(node: EdgeNode, change: str = "/console/sharing") -> dict[str, Any]:
-    """What the template of this site's choice needs. Reads the policy. ``change``: where an admin changes it."""
+def choice_of(node: EdgeNode) -> dict[str, Any]:
+    """What the template of this site's choice needs. Reads the policy."""
     policy = node.sharing.policy
     return {
         "policy": policy,
         "meaning": MEANING[policy.unlabelled],
         "question_mode": QUESTIONS[policy.questions],
-        "change": change,
     }
 
 

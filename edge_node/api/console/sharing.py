@@ -178,7 +178,7 @@ def _state(node: EdgeNode) -> dict[str, Any]:
     policy = node.sharing.policy
     text, unreadable = _text(node)
     return {
-        **choice_of(node, "#editing"),
+        **choice_of(node),
         "policy": policy,
         "view": node.sharing.view(),
         "rows": _documents(policy),

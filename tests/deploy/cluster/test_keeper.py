@@ -75,7 +75,10 @@ def state(directory: StateDir) -> ClusterState:
 
 
 def only(directory: StateDir) -> Member:
-    return state(directory).members[0]
+    """The member of a cluster of one; its state file is written anew now and then."""
+    while not (members := state(directory).members):
+        time.sleep(0.01)
+    return members[0]
 
 
 def pid(directory: StateDir) -> int:

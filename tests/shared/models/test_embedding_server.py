@@ -173,9 +173,9 @@ def test_the_key_of_one_server_is_not_sent_to_a_former_one(monkeypatch):
 async def test_an_edge_embeds_by_the_route_of_another_edge(tmp_path):
     async with running_edge(tmp_path / "one", embedder=HashEmbedder(48)) as one:
         one.http.base_url = "http://127.0.0.1/v1/"
-        [probe] = await one.node.embed([module.PROBE])
+        [probe] = await one.node.embed([module.PROBE], asker="test")
         client = EmbeddingServer(one.http, model="dgrag-embedding", probe=probe)
-        assert np.allclose(await client.embed(["a pump"]), await one.node.embed(["a pump"]), atol=1e-6)
+        assert np.allclose(await client.embed(["a pump"]), await one.node.embed(["a pump"], asker="test"), atol=1e-6)
         async with running_edge(tmp_path / "two", embedder=client) as two:
             await two.add("pump.md", "# Pumps\n\nJuniper Ward uses the Halden pump.")
             assert two.node.models.embedder.dimensions == 48

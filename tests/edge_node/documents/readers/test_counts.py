@@ -142,6 +142,9 @@ def test_the_pages_counted_are_those_read(make_pdf):
 
 
 def test_null_control_reading_takes_far_longer_than_counting(monkeypatch):
+    """Without text recognition, which would take minutes."""
+    absent = SimpleNamespace(data=lambda: None, wanted="")
+    monkeypatch.setattr(recognition, "chosen", SimpleNamespace(get=lambda: absent))
     data = same_page(20_000)
     started = time.process_time()
     pdfium.page_count(data)
