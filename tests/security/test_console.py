@@ -25,6 +25,7 @@ LONG_S = 300.0  # to index 40 documents on busy cores; it only ends a test that 
 EXPECTED = ("the server responded with a status of", "did not match any element")  # of a page that says no; of a list that was taken away
 OURS = (  # lines with numbers and words of ours alone, in cases that these consoles are not in
     "answer.html: {%- else %}{{ answer.route }}",
+    "answer.html: {% if answer.own_passages",
     "audit.html: {% else %}",
     "communities.html: {% if reply.next %}",
     'document.html: <span class="soft">page {{ page',
