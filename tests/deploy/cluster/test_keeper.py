@@ -76,9 +76,14 @@ def state(directory: StateDir) -> ClusterState:
 
 def only(directory: StateDir) -> Member:
     """The member of a cluster of one; its state file is written anew now and then."""
-    while not (members := state(directory).members):
-        time.sleep(0.01)
-    return members[0]
+    found: list[Member] = []
+
+    def read() -> bool:
+        found[:] = state(directory).members
+        return bool(found)
+
+    assert eventually(read)
+    return found[0]
 
 
 def pid(directory: StateDir) -> int:
