@@ -96,10 +96,13 @@ class AnswerSettings(Section):
     """What the large model may write, and when it is not asked to."""
 
     answer_deadline_s: Seconds = 120.0  # of a whole question
-    max_answer_tokens: Annotated[int, Field(ge=8)] = 160
-    verify: bool = True  # ask once more, for one token, whether the passages hold the answer, where the answer itself was near to a refusal
-    min_doubt: Annotated[float, Field(ge=0, le=1)] = 0.15  # P(the answer begins as a refusal) from which `verify` asks; 0: always
-    min_sufficiency: Annotated[float, Field(ge=0, le=1)] = 0.45  # P(yes) below which `verify` gives up
+    max_answer_tokens: Annotated[int, Field(ge=8)] = 96
+    samples: Annotated[int, Field(ge=1, le=8)] = 3  # answers in one batch
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.4
+    verify: bool = True  # ask once more, for one token, whether the passages show the answer
+    min_sufficiency: Annotated[float, Field(ge=0, le=1)] = 0.45  # P(yes) below which an answer is shown as not certain …
+    min_shown: Annotated[float, Field(ge=0, le=1)] = 0.1  # … and below which it is not shown
+    min_agreement: Annotated[float, Field(ge=0, le=1)] = 0.7  # share of pairs of samples that say the same, below which it is not certain
 
 
 class GlobalSettings(Section):

@@ -214,7 +214,7 @@ def _answerer(
     released: ReleasedPassages,
     judging: Embedder,
 ) -> Answerer:
-    gate, selector = Gate(parts.generator, judging, settings), SentenceSelector(judging, parts.tokenizer)
+    gate, selector = Gate(judging, settings), SentenceSelector(judging, parts.tokenizer)
     told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents)
     measured, other_words, copied = Measured(parts.generator), None, None
     if settings.memory_fast == "model":

@@ -360,27 +360,29 @@ class RetrievalSettings(Section):
     retrieval: Channels = DEFAULT_RETRIEVAL  # ④ what finds passages, by commas; "dense": vectors only, no graph; ADR 10
     keywords: Literal["nlp", "model"] = "nlp"  # ④ dual-level keywords, for the channels entities and relations
     top_k: Annotated[int, Field(ge=1, le=1000)] = 20  # ④ passages, and what each channel adds to their choice
-    candidate_tokens: Annotated[int, Field(ge=50)] = 1600  # ④ budget of the passages that are searched for the best sentences
-    context_tokens: Annotated[int, Field(ge=50)] = 300  # ④ budget of those sentences, which the model reads; a large model: 4000
+    candidate_tokens: Annotated[int, Field(ge=50)] = 1600  # ④ of the passages that are searched for, best first
+    context_tokens: Annotated[int, Field(ge=50)] = 900  # ④ of whole passages, which the model reads; a large model: 4000
     description_share: Share = 0.0  # ④ of it, for descriptions of the entities and relations found (dgrag); the paper's way: 0.3 or more
 
 
 class GateSettings(Section):
     """When the local answer suffices (DGRAG §III-C, step 5)."""
 
-    min_nearness: Annotated[float, Field(ge=-1, le=1)] = 0.45  # ⑤ 1: cosine with the nearest passage; below, nothing is sampled; -1: off
-    max_unknown: Share = 0.2  # ⑤ 1: a larger share of the question's words stands in no document here: nothing is sampled; 1: off
+    min_nearness: Annotated[float, Field(ge=-1, le=1)] = 0.3  # ⑤ 1: cosine with the nearest passage; below, others come first; -1: off
+    max_unknown: Share = 1.0  # ⑤ 1: a larger share of the question's words stands in no document here: others come first; 1: off
     max_refusals: Share = 0.4  # ⑤ 1: a larger share of samples that lack information escalates; 1: off
-    min_sufficiency: Share = 0.45  # ⑤ 1: P(yes) that the passages hold the answer; 0: the model is not asked (ADR 12)
-    min_similarity: Share = 0.5  # ⑤ 2: mean of cosine, Jaccard and semantic consistency; 0: the answers are not compared
+    min_sufficiency: Share = 0.45  # ⑤ 1: P(yes) that the passages show the drafted answer; 0: the model is not asked (ADR 39)
+    min_similarity: Share = 0.7  # ⑤ 2: mean of cosine, Jaccard and semantic consistency; 0: the answers are not compared
 
 
 class AnswerSettings(EgressSettings, RetrievalSettings, GateSettings, GenerationSettings):
     """The read path (DGRAG §III-C)."""
 
-    samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)] = 5  # ④ n answers in one batch
+    samples: Annotated[int, Field(ge=1, le=MAX_SAMPLES)] = 3  # ④ n answers in one batch
     sample_tokens: Annotated[int, Field(ge=8)] = 96
-    temperature: Annotated[float, Field(ge=0, le=2)] = 0.7
+    temperature: Annotated[float, Field(ge=0, le=2)] = 0.4
+    show_uncertain: bool = True  # an answer of which the gate is not sure is shown as such; False: it counts as none
+    min_shown: Share = 0.1  # P(yes) below which a drafted answer is not shown at all
     answer_deadline_s: Annotated[float, Field(gt=0)] = 180.0  # whole question, escalation included
     cloud_deadline_s: Annotated[float, Field(gt=0)] = 150.0  # ⑥ at most this of it waits for the cloud
 

@@ -48,6 +48,7 @@ async def shown_evidence(
             deadline_ms=DEADLINE_MS,
             task=task,
             level=level,
+            whole=True,
             max_bytes=max_bytes,
         )
     except ValidationError as error:

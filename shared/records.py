@@ -245,13 +245,13 @@ class Citation:
 class Confidence:
     """Gate step 1 (DGRAG §III-C ⑤ 1), whether the samples lack information."""
 
-    refusals: int  # samples that say so in words (lexical pre-check)
+    refusals: int  # samples that say so in words
     samples: int
-    sufficiency: float | None  # P(yes) that the passages hold the answer; None when a pre-check decided
+    sufficiency: float | None  # P(yes) that the passages show the drafted answer; None where nobody asked
     threshold: float
-    nearness: float = 1.0  # cosine of the question with the nearest passage; a pre-check that saves the samples
+    nearness: float = 1.0  # cosine of the question with the nearest passage
     min_nearness: float = -1.0
-    unknown: float = 0.0  # share of the question's words that stand nowhere in the site's documents; a pre-check as well
+    unknown: float = 0.0  # share of the question's words that stand nowhere in the site's documents
     max_unknown: float = 1.0
 
 
@@ -261,8 +261,8 @@ class Similarity:
 
     cosine: float
     jaccard: float
-    semantic: float | None  # None: the other two decided, and no model was asked
-    mean: float  # where they did: as low as it may be, or as high
+    semantic: float | None  # share of pairs that say the same, by their values, else by their words
+    mean: float
     threshold: float
 
 
@@ -276,6 +276,7 @@ class GateReport:
     similarity: Similarity | None = None
     samples: tuple[str, ...] = ()
     selected: int | None = None
+    rule: str = ""  # the name of the rule that decided (edge_node/answering/gate_rules.py); empty: all hold, or nothing was looked at
 
 
 @dataclass(frozen=True, slots=True)
@@ -344,6 +345,8 @@ class Answer:
     degraded: bool = False
     reason: str = ""  # why degraded or partial, in words
     answered: bool = True  # False: nobody's documents answer this, and the text says so
+    certain: bool = True  # False, of an answer: it stands in the passages that it cites, but a reader should look
+    closest: Annotated[tuple[Citation, ...], Field(max_length=8)] = ()  # without a certain answer: the sentences nearest the question
     coverage: str = ""  # of a global answer: which sites it tells of, and how much of each was read
     asked: str = ""  # the question of its own that a follow-up was taken for; empty: what was answered is the question as it was put
     own_passages: Annotated[Count, Field(exclude_if=lambda count: not count)] = 0  # of the asking site, that the cloud got for it

@@ -11,28 +11,26 @@ from dataclasses import dataclass, replace
 
 from cloud_server.answering.gathering import EdgeQuery, EvidenceCollector
 from cloud_server.answering.passages import Reader
-from cloud_server.answering.prompts import none_of, render, unsupported_by, with_edges
+from cloud_server.answering.prompts import none_of, unsupported_by, with_edges
 from cloud_server.answering.stored_answers import StoredAnswers
 from cloud_server.settings import AnswerSettings
+from shared.drafts import Draft, Sampling, cited, draft, messages_over
 from shared.errors import ContextOverflow, ModelTimeout
 from shared.evidence import Found, FoundPassage, SearchBody
-from shared.limits import Deadline
 from shared.missing import missing_reason, summaries_reason
-from shared.ports import Clock, Embedder, Generator, Prompt, Reply, Tokenizer
+from shared.ports import Clock, Embedder, Generator, Tokenizer
 from shared.records import Answer, EdgeId, Evidence
-from shared.reduce import UNSUPPORTED, left_out, tell
 from shared.telemetry.trace import Trace
+from shared.text.claims import closest_passages
 from shared.text.fence import FENCE_BYTES, Fence
 from shared.text.no_answer import no_answer
-from shared.text.prompts import load_prompt
-from shared.text.refusals import REFUSAL, YES_OR_NO, is_refusal, probability_of, probability_of_start
-from shared.text.support import Checking
 from shared.wire import QuestionBody
 
 log = logging.getLogger("dgrag.cloud.answer")
-ANSWER = load_prompt("cloud_server", "answer")
-SUFFICIENT = load_prompt("cloud_server", "task_sufficient")
-TOP_LOGPROBS = 10
+STEPS = ("generate", "verify")  # of a trace
+SEED = 7  # of the samples: the same question over the same passages has the same answer
+NO_ANSWER = "the model found no answer in the passages"
+UNBORNE = "no passage bears out what the model answered"
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,37 +103,42 @@ class Coordinator:
     async def _write(self, question: str, evidence: Sequence[Evidence], nobody: Answer, trace: Trace, *, until: float) -> Answer:
         if not evidence:
             return replace(nobody, reason="no passage is near enough to the question")
-        nobody = replace(nobody, answer=unsupported_by(question, evidence))
-        fence = Fence(secrets.token_hex(FENCE_BYTES))
-        with trace.step("generate") as step:
-            messages, settings = render(ANSWER, question, evidence, fence), self._settings
-            prompt = Prompt(messages, max_tokens=settings.max_answer_tokens, stop=("\nQuestion:",), top_logprobs=TOP_LOGPROBS)
-            reply = step.model(await self._models.generator.generate(prompt, deadline_s=until - self._clock.monotonic()))
-        if fence.is_given_away(reply.texts[0], messages):
-            return replace(nobody, reason="the model's answer is withheld: it repeats its instructions")
-        if is_refusal(reply.texts[0]):
-            return replace(nobody, reason="the model found no answer in the passages")
-        if self._is_doubtful(reply) and not await self._suffices(question, evidence, fence, trace, until=until):
-            return replace(nobody, reason="the passages found do not hold the answer")
-        checking = Checking(self._models.generator, trace, Deadline(until - self._clock.monotonic()))
-        shown = await tell(reply.texts[0], evidence, checking)
-        if not shown.text:
-            return replace(nobody, reason=UNSUPPORTED)
-        return replace(nobody, answer=shown.text, citations=shown.citations, answered=True, reason=left_out(shown.left_out))
+        settings, fence = self._settings, Fence(secrets.token_hex(FENCE_BYTES))
+        nobody = replace(nobody, answer=unsupported_by(question, evidence), closest=closest_passages(question, evidence))
+        drafted = await draft(
+            question,
+            messages_over(question, evidence, fence),
+            evidence,
+            self._models.generator,
+            fence,
+            Sampling(settings.samples, settings.max_answer_tokens, settings.temperature, SEED),
+            trace,
+            left_s=lambda: until - self._clock.monotonic(),
+            is_checked=settings.verify,
+            steps=STEPS,
+        )
+        if drafted.selected is None:
+            refused = drafted.refusals * 2 > len(drafted.samples)
+            return replace(nobody, reason=NO_ANSWER if refused else UNBORNE)
+        if drafted.shown is not None and drafted.shown < settings.min_shown:
+            return replace(nobody, reason="the passages found do not show the answer that the model gave")
+        text, citations = cited(question, drafted, evidence)
+        if not citations:
+            return replace(nobody, reason=UNBORNE)
+        doubt = self._doubt(drafted)
+        closest = nobody.closest if doubt else ()
+        return replace(nobody, answer=text, citations=citations, answered=True, certain=not doubt, reason=doubt, closest=closest)
 
-    def _is_doubtful(self, reply: Reply) -> bool:
-        """Whether the model was near to refusing, so that a second call is worth its tokens; always, where it does not tell."""
-        refusing = probability_of_start(reply.first_token, REFUSAL)
-        return self._settings.verify and (refusing is None or refusing >= self._settings.min_doubt)
-
-    async def _suffices(self, question: str, evidence: Sequence[Evidence], fence: Fence, trace: Trace, *, until: float) -> bool:
-        """Whether the passages hold the answer, by the first token's Yes and No; a model that says neither decides nothing."""
-        with trace.step("verify") as step:
-            messages = render(ANSWER, question, evidence, fence, task=SUFFICIENT.user.template)
-            prompt = Prompt(messages, max_tokens=1, top_logprobs=TOP_LOGPROBS, choices=YES_OR_NO)
-            reply = step.model(await self._models.generator.generate(prompt, deadline_s=until - self._clock.monotonic()))
-        probability = probability_of(reply.first_token, "yes", ["no"])
-        return probability is None or probability >= self._settings.min_sufficiency
+    def _doubt(self, drafted: Draft) -> str:
+        """Why an answer is not certain; empty where it is."""
+        settings = self._settings
+        if drafted.refusals:
+            return "not certain: some drafts say that the passages do not answer the question"
+        if drafted.agreement < settings.min_agreement:
+            return "not certain: several drafts of the answer did not say the same"
+        if drafted.shown is not None and drafted.shown < settings.min_sufficiency:
+            return "not certain: the passages may not show this answer"
+        return ""
 
 
 @asynccontextmanager

@@ -11,9 +11,9 @@ import numpy as np
 
 from cloud_server.answering.availability import Availability
 from cloud_server.answering.fan_out import FanOut, FanOutRequest, FanOutResult, of_each
-from cloud_server.answering.merging import cosines, fill_budget, rescore, within_request
+from cloud_server.answering.merging import cosines, distinct, fill_budget, fill_ranked, within_request
 from cloud_server.answering.patience import straggler
-from cloud_server.answering.ranking import Pool
+from cloud_server.answering.ranking import Pool, readable
 from cloud_server.answering.untold import first_read, of_titles, titles_of, told, untold
 from cloud_server.routing.matching import FURTHER, SummaryMatch, Untold, covering, owners
 from cloud_server.routing.memory_index import MemoryIndex
@@ -25,7 +25,7 @@ from shared.telemetry.trace import Trace
 from shared.text.marks import about
 from shared.text.prompts import grouped
 from shared.text.sentences import questions_in
-from shared.wire import MAX_EVIDENCE
+from shared.wire import MAX_EVIDENCE, MOST_WHOLE
 
 BEYOND = 2  # edges more than k that are asked, for documents about names that were read: one may only claim to have them
 RETRIEVAL_SHARE = 0.5  # of the time that is left, at most: the model needs the rest
@@ -91,7 +91,7 @@ class EvidenceCollector:
         self.settings = settings
 
     async def for_answer(self, sought: EdgeQuery, trace: Trace, *, m: int | None, until: float) -> CollectedEvidence:
-        """The best sentences for the cloud's own model, within its budget, of the edges whose summaries match."""
+        """The best passages for the cloud's own model, whole, within its budget, of the edges whose summaries match."""
         settings = self.settings
         with trace.step("match"):
             questions = await embed_questions(self.embedder, questions_in(sought.question))
@@ -100,21 +100,23 @@ class EvidenceCollector:
             reason = "no site that may know can be asked now" if chosen.skipped else "no summary is near enough to the question"
             return CollectedEvidence((), (), tuple(chosen.skipped), reason)
         budget = settings.evidence_budget_tokens
-        wanted = FanOutRequest(sought.question, budget, sought.requester, sought.purpose, memories=chosen.hints)
+        wanted = FanOutRequest(sought.question, budget, sought.requester, sought.purpose, memories=chosen.hints, whole=True)
         first = await self.ask(chosen.asked, wanted, trace, until=until)
         with trace.step("rescore"):
-            pool = await self.read(first, questions, budget_tokens=budget)
+            pool = await self.read(first, questions, budget_tokens=budget, most=MOST_WHOLE)
             titles = await self._named(sought, pool, first.reports)
         reports = first.reports
         if titles:
-            about_names = FanOutRequest(sought.question, budget, sought.requester, sought.purpose, titles=titles, titles_only=list(titles))
+            about_names = replace(wanted, memories={}, titles=titles, titles_only=list(titles))
             second = await self.ask(list(titles), about_names, trace, until=until, earlier=first.reports)
             reports += second.reports
             with trace.step("rescore"):
                 pool = pool.and_also(await self._read_about(sought.question, of_titles(second, titles), budget_tokens=budget))
         await self.note(reports, pool, chosen.matched, sought.requester, outpaced=first.outpaced)
-        ranked = rescore(pool.passages, pool.vectors, pool.cosines, min_cosine=settings.evidence_threshold)
-        evidence = grouped(self.within(ranked, budget_tokens=budget))
+        with trace.step("order"):
+            order = await asyncio.to_thread(readable, pool, sought.question)
+        ranked = distinct(pool.passages, pool.vectors, pool.cosines, order)
+        evidence = grouped(fill_ranked(ranked, self._tokenizer, budget_tokens=budget))
         asked = tuple(dict.fromkeys((*chosen.asked, *titles)))
         return CollectedEvidence(tuple(evidence), asked, (*of_each(reports), *chosen.skipped))
 
@@ -221,8 +223,8 @@ class EvidenceCollector:
 
         The asking edge is one of the k: its passages did not suffice alone, but may with another site's, or with a larger model. So is,
         where k leaves room for it, the nearest that only memories speak for: what they say is never read, only whom they belong to.
-        Where fewer than two others match, a second opinion is asked, if m and k leave room for one; that it cannot be had is no loss
-        to report, and what it says of its edge's summaries is nothing.
+        Where fewer than two others match, a second opinion is asked, if m and k leave room for one, then those that share names and rare
+        words with the question, as codes mean little to an embedder; that they cannot be had is no loss to report.
         """
         settings, asking, reaches = self.settings, sought.asking, self._fan_out.reaches
 
@@ -246,6 +248,8 @@ class EvidenceCollector:
                 questions, known=others, min_cosine=settings.match_threshold, reaches=is_other
             )
             asked += chosen(further, 1, is_other)[0]
+            known = [*asked, *own]
+            asked += await self.nearest(sought, [sought.question], questions[:1], untold=(), but=known, k=room - len(asked))
         aside = await self._summary_index.set_aside(questions, min_cosine=settings.match_threshold)
         passed_over += self._availability.set_aside(edge for edge in aside if edge != asking)
         return _Chosen([*matched, *more], [*asked, *own], [*skipped, *passed_over], hints)

@@ -63,6 +63,26 @@ def fill_budget(passages: Sequence[Evidence], tokenizer: Tokenizer, *, budget_to
     return _shared(passages, tokenizer, budget_tokens, least_cut=MIN_CUT_TOKENS, least_second_cut=1)
 
 
+def fill_ranked(passages: Sequence[Evidence], tokenizer: Tokenizer, *, budget_tokens: int) -> list[Evidence]:
+    """The first passages that fit, whole, in their order; shares count only where the budget is full.
+
+    While others have something to say, an edge has ``EDGE_SHARE`` of the budget at most; what is left then goes to the first that fit.
+    Where none fits, the first is cut.
+    """
+    sizes = [tokenizer.count(passage.text) for passage in passages]
+    is_alone = len({passage.edge for passage in passages}) < 2
+    kept, left, used = set[int](), budget_tokens, Counter[EdgeId]()
+    for most in (budget_tokens if is_alone else int(budget_tokens * EDGE_SHARE), budget_tokens):
+        for row, passage in enumerate(passages):
+            if row not in kept and sizes[row] <= min(left, most - used[passage.edge]):
+                kept.add(row)
+                left -= sizes[row]
+                used[passage.edge] += sizes[row]
+    if not kept and passages:
+        return [_cut(passages[0], tokenizer.spans(passages[0].text)[budget_tokens - 1][1])]
+    return [passages[row] for row in sorted(kept)]
+
+
 def fill_whole(points: Sequence[Evidence], tokenizer: Tokenizer, *, budget_tokens: int) -> list[Evidence]:
     """As ``fill_budget``, but what does not fit is left out, and so an edge may pass its share by less than one point of another."""
     return _shared(points, tokenizer, budget_tokens, least_cut=budget_tokens + 1, least_second_cut=budget_tokens + 1)

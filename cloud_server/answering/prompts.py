@@ -8,12 +8,8 @@ from dataclasses import replace
 
 from cloud_server.answering.fan_out import FanOutResult
 from shared.missing import missing_reason, summaries_reason
-from shared.ports import Message
 from shared.records import Answer, EdgeId, EdgeReport, Evidence, TraceStep
-from shared.text.asking import asked
-from shared.text.fence import Fence
 from shared.text.no_answer import no_answer
-from shared.text.prompts import PromptFile, listed
 
 
 def none_of(question: str, edges: Sequence[EdgeId]) -> str:
@@ -36,11 +32,6 @@ def unsupported_by(question: str, evidence: Sequence[Evidence]) -> str:
     of = Counter(passage.edge for passage in evidence)
     found = ", ".join(no_answer("passages_of", question, number=number, site=edge) for edge, number in of.items())
     return no_answer("unsupported", question, found=found)
-
-
-def render(prompt: PromptFile, question: str, passages: Sequence[Evidence], fence: Fence, *, task: str = "") -> tuple[Message, ...]:
-    """The messages that put ``question`` and the numbered passages before the model."""
-    return prompt.render(passages=fence.around(listed(passages)), question=asked(question), task=task)
 
 
 def with_edges(answer: Answer, reports: Sequence[EdgeReport], steps: Sequence[TraceStep]) -> Answer:

@@ -30,17 +30,16 @@ LEAVES = {  # what a policy's word means for who has added a document
     "full": "passages may leave this site, and be quoted in answers elsewhere",
 }
 CHANGE_SHARING = "to change it: labels (--labels), and the edge's policy (`dgrag policy show`, or Sharing at its console)"
+NOT_CERTAIN = "not certain: read the source"
 COPIED = frozenset({"id", "job", "receipt"})  # columns that are copied into another command: never folded
 
 
 def answer(reply: Answer) -> RenderableType:
     """The answer, where it comes from, and what it cost."""
-    parts: list[RenderableType] = [Text(plain(reply.answer)), Text()]
-    if reply.degraded and reply.reason:  # whoever reads no further must not take it for what it could have been
-        parts[:0] = [Text(f"degraded – {one_line(reply.reason)}", style="yellow"), Text()]
-    if reply.citations:
-        parts += [heading("Sources"), *(citation(item) for item in reply.citations)]
-        parts.append(Text())
+    parts: list[RenderableType] = [*warnings(reply), Text(plain(reply.answer)), Text()]
+    for title, cited in (("Sources", reply.citations), ("Closest passages", reply.closest)):
+        if cited:
+            parts += [heading(title), *(citation(item) for item in cited), Text()]
     parts += [heading("How"), route(reply)]
     if reply.memory and not reply.memory.why_not:
         parts.append(remembered(reply.memory))
@@ -57,6 +56,14 @@ def answer(reply: Answer) -> RenderableType:
     if reply.trace:
         parts += [Text(), heading("Cost"), trace(reply.trace)]
     return Group(*parts)
+
+
+def warnings(reply: Answer) -> list[RenderableType]:
+    """What stands above an answer: whoever reads no further must not take it for what it could have been."""
+    lines = [NOT_CERTAIN] if reply.answered and not reply.certain else []
+    if reply.degraded and reply.reason:
+        lines.insert(0, f"degraded – {one_line(reply.reason)}")
+    return [part for line in lines for part in (Text(line, style="yellow"), Text())]
 
 
 def heading(title: str) -> RenderableType:
@@ -78,9 +85,13 @@ def citation(item: Citation) -> RenderableType:
 def route(reply: Answer) -> Text:
     """Who answered, with the flags that an honest answer carries."""
     line = Text.assemble("route: ", (reply.route, "bold green" if reply.answered else "bold yellow"))
-    flags = [
-        flag for flag, is_set in (("partial", reply.partial), ("degraded", reply.degraded), ("not answered", not reply.answered)) if is_set
-    ]
+    said = {
+        "partial": reply.partial,
+        "degraded": reply.degraded,
+        "not certain": reply.answered and not reply.certain,
+        "not answered": not reply.answered,
+    }
+    flags = [flag for flag, is_set in said.items() if is_set]
     if flags:
         line.append(f" ({', '.join(flags)})", style="yellow")
     if reply.reason:

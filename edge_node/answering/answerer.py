@@ -14,11 +14,12 @@ from typing import Literal, Protocol
 from edge_node.answering.copied_facts import CopiedFacts
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
 from edge_node.answering.follow_up import Exchange
-from edge_node.answering.gate import Gate, Question
-from edge_node.answering.narrowing import SentenceSelector, fitting, in_turn
+from edge_node.answering.gate import Gate
+from edge_node.answering.gate_rules import UNBORNE
+from edge_node.answering.narrowing import SentenceSelector, fitting, in_turn, whole
 from edge_node.answering.other_words import OtherWords
 from edge_node.answering.released import ReleasedPassages
-from edge_node.answering.sampling import Sampling, answer_prompt, draw, sufficiency_prompt, with_passages
+from edge_node.answering.sampling import answer_messages
 from edge_node.cloud.client import CloudClient
 from edge_node.egress.memory_outbox import Tells
 from edge_node.egress.sharing import STAYS, Requester, Served, Sharing
@@ -27,19 +28,18 @@ from edge_node.graph.local_search import lines_within, part_of
 from edge_node.policy.rules import EscalationMode
 from edge_node.records import NOTHING_WITHHELD, Filters, Retrieval, Retriever, Without
 from edge_node.settings import AnswerSettings
+from shared.drafts import Draft, Sampling, cited, draft
 from shared.errors import CloudError, ContextOverflow, InputError, ModelError, ModelTimeout, Withheld
 from shared.limits import Deadline
 from shared.missing import passages_of
 from shared.ports import Generator
-from shared.records import DENIED, Answer, EdgeReport, Evidence, GateReport, Route, TraceStep
-from shared.reduce import UNSUPPORTED, ReducedAnswer, left_out, tell
+from shared.records import DENIED, Answer, Citation, EdgeReport, Evidence, GateReport, Route, TraceStep
 from shared.telemetry.trace import Trace
+from shared.text.claims import closest_passages
 from shared.text.fence import FENCE_BYTES, Fence
 from shared.text.marks import about, unpacked
 from shared.text.no_answer import no_answer
-from shared.text.refusals import is_refusal
 from shared.text.sentences import questions_in
-from shared.text.support import Checking
 from shared.wire import MAX_TITLES_ASKED, EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.answer")
@@ -48,9 +48,10 @@ HELD = "the request or the sharing policy keeps the question at this site"
 Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
 MASKED = "masked"  # what keeps a passage here that is near to a question only as long as nothing in it is masked
+RELATIONS_SHARE = 0.25  # of the context, at most, for the lines of relations that a strategy gives
 OF_A_TITLE = 4  # passages that are found for a title that passages of sites name
 TITLES_SHARE = 0.5  # of a request's time: no search for a title begins later, or what was found would come to nothing
-NOTHING_TOLD = ReducedAnswer("", ())
+UNCITED = "no passage found here says what the drafts say"
 Mode = Literal["auto", "local", "cloud"]
 
 
@@ -76,16 +77,13 @@ class Ask:
 
 @dataclass(frozen=True, slots=True)
 class LocalAttempt:
-    """What was read here, what the gate said of it, and the answer that it let pass, where it did."""
+    """What was read here, what the gate said of it, and the draft with its citations; ``draft``: None where the model was not asked."""
 
     found: Retrieval
     report: GateReport
-    told: ReducedAnswer | None = None
-
-    @property
-    def is_unsampled(self) -> bool:
-        """Whether the model may say more of what was found, which nobody has asked it yet."""
-        return not self.report.samples and self.report.confidence is not None and self.report.confidence.sufficiency is not None
+    draft: Draft | None = None
+    text: str = ""
+    citations: tuple[Citation, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,7 +200,7 @@ class Answerer:
         tried = await self._try_locally(ask, bool(stays), trace, deadline)
         if tried.report.decision == "local" or stays:
             why = f"{stays}; {tried.report.reason}" if tried.report.decision == "escalate" else ""
-            return await self._local_answer(query_id, ask.question, tried, trace, deadline, route="local", reason=why)
+            return self._local_answer(query_id, ask.question, tried, trace, route="local", reason=why)
         return await self._escalate(ask, query_id, trace, deadline, tried)
 
     async def retrieve(
@@ -239,54 +237,35 @@ class Answerer:
         """Passages of this site for whoever asks."""
         return await (await self._search_for(ask, Trace()))(ask.question, budget_tokens=budget_tokens, top_k=top_k)
 
-    async def _read_here(self, question: str, trace: Trace, search: FindPassages, *, share: float = 1.0) -> Retrieval:
-        """④ What the model of this site reads: the passages leave a share of its context to descriptions, which never leave the site."""
+    async def _read_here(self, question: str, search: FindPassages, *, share: float = 1.0) -> Retrieval:
+        """④ What the model of this site reads: whole passages, which leave a share of its context to descriptions; these never leave it."""
         budget = part_of(self.settings.context_tokens, share)
-        described = part_of(budget, self.settings.description_share)
-        return await self._read(question, trace, budget_tokens=budget, search=search, description_tokens=described)
-
-    async def _read(
-        self, question: str, trace: Trace, *, budget_tokens: int, search: FindPassages, description_tokens: int = 0
-    ) -> Retrieval:
-        """④ What a model is to read: passages for the question and each of its parts, narrowed to their best sentences.
-
-        ``description_tokens``: of the budget, for descriptions of what was found; passages say what these do not.
-        """
         found = [await search(part) for part in questions_in(question)]
-        passages = {passage.chunk_id: passage for retrieval in found for passage in retrieval.evidence}
-        summaries = {one.summary_id: one for retrieval in found for one in retrieval.summaries}
-        descriptions, used = fitting([retrieval.descriptions for retrieval in found], description_tokens, self._selector.count)
-        with trace.step("narrow"):
-            evidence, told = await self._selector.narrow(
-                question,
-                list(passages.values()),
-                list(summaries.values()),
-                budget_tokens=budget_tokens - used,
-                said="\n".join(one.text for one in descriptions),
-            )
-        lines = lines_within(found[0].facts, budget_tokens, self._selector.count)  # as much again as the passages, at most
-        return Retrieval(evidence, lines, told, found[0].unknown, descriptions)
+        described = part_of(budget, self.settings.description_share)
+        descriptions, used = fitting([retrieval.descriptions for retrieval in found], described, self._selector.count)
+        evidence, summaries = whole(found, budget - used, self._selector.count)
+        lines = lines_within(found[0].facts, part_of(budget, RELATIONS_SHARE), self._selector.count)
+        return Retrieval(evidence, lines, summaries, found[0].unknown, descriptions)
 
     async def probed(self, question: str) -> GateReport:
-        """What the gate sees of a question before anything is sampled. Raises ModelError."""
-        trace, deadline, fence = Trace(), Deadline(self.settings.answer_deadline_s), Fence(secrets.token_hex(FENCE_BYTES))
+        """What the gate sees of a question with a single sample. Raises ModelError."""
+        trace, deadline = Trace(), Deadline(self.settings.answer_deadline_s)
         search = await self._search_for(Ask(question, mode="local"), trace)
-        found = await self._read_here(question, trace, search)
-        nearness = found.nearness
-        if (report := self._gate.too_far(nearness, found.unknown)) is not None:
+        found = await self._read_here(question, search)
+        if (report := self._gate.too_far(found.nearness, found.unknown)) is not None:
             return report
-        sufficiency = await self._gate.sufficiency(sufficiency_prompt(question, found, fence), trace, deadline)
-        return GateReport("local", "", self._gate.seen(nearness, found.unknown, sufficiency=sufficiency))
+        drafted = await self._drafted(question, found, 1, trace, deadline)
+        return await self._gate.judge(drafted, found.nearness, found.unknown, trace)
 
     async def _try_locally(self, ask: Ask, stays: bool, trace: Trace, deadline: Deadline) -> LocalAttempt:
         """④⑤ Samples over what is here, and the gate's verdict. Unless the question stays, a failed model only makes it escalate."""
         search = await self._search_for(ask, trace)
-        found = await self._read_here(ask.question, trace, search)
+        found = await self._read_here(ask.question, search)
         try:
             try:
                 return await self._judged(ask, found, stays, trace, deadline)
             except ContextOverflow:  # once more, over half as much
-                fewer = await self._read_here(ask.question, trace, search, share=0.5)
+                fewer = await self._read_here(ask.question, search, share=0.5)
                 return await self._judged(ask, fewer, stays, trace, deadline)
         except ModelError as error:
             if stays or self._cloud is None:
@@ -296,55 +275,52 @@ class Answerer:
     async def _judged(self, ask: Ask, found: Retrieval, stays: bool, trace: Trace, deadline: Deadline) -> LocalAttempt:
         if not (found.evidence or found.descriptions):
             return LocalAttempt(found, GateReport("escalate", "nothing is indexed here"))
-        nearness, settings = found.nearness, self.settings
-        if (report := self._gate.too_far(nearness, found.unknown)) is not None:
+        if not stays and (report := self._gate.too_far(found.nearness, found.unknown)) is not None:
             return LocalAttempt(found, report)
-        sampling = Sampling(ask.samples or settings.samples, settings.sample_tokens, settings.temperature, settings.seed)
-        fence = Fence(secrets.token_hex(FENCE_BYTES))
-        sufficiency = await self._gate.sufficiency(sufficiency_prompt(ask.question, found, fence), trace, deadline)
-        if not stays and (report := self._gate.too_little(sufficiency, nearness, found.unknown)) is not None:
-            return LocalAttempt(found, report)
-        drawn = await draw(self._generator, answer_prompt(ask.question, found, fence), fence, sampling, trace, deadline_s=deadline.left_s())
-        samples = tuple(with_passages(sample, found) for sample in drawn)
-        seen = Question(ask.question, samples, sufficiency, nearness, found.unknown, found.citable)
-        report = await self._gate.judge(seen, trace, deadline)
-        if report.decision == "escalate":
-            return LocalAttempt(found, report)
-        told = await self._tell(LocalAttempt(found, report), trace, deadline)
-        if not told.text and self._gate.minds_refusals:
-            report = replace(report, decision="escalate", reason=UNSUPPORTED)
-        return LocalAttempt(found, report, told)
+        drafted = await self._drafted(ask.question, found, ask.samples or self.settings.samples, trace, deadline)
+        report = await self._gate.judge(drafted, found.nearness, found.unknown, trace)
+        text, citations = cited(ask.question, drafted, found.citable, numbered=len(found.evidence))
+        if report.decision == "local" and not citations:
+            report = replace(report, decision="escalate", reason=UNCITED, rule=UNBORNE)
+        return LocalAttempt(found, report, drafted, text, citations)
 
-    async def _tell(self, tried: LocalAttempt, trace: Trace, deadline: Deadline) -> ReducedAnswer:
-        """What of the selected sample the passages say, else of the first other one of which they say something; nothing of refusals."""
-        if tried.told is not None:
-            return tried.told
-        report, chosen = tried.report, tried.report.selected
-        answers = [i for i, sample in enumerate(report.samples) if not is_refusal(sample)]
-        if chosen is None and len(answers) * 2 > len(report.samples):
-            chosen = answers[0]  # unsure, but there is nobody else to ask; the reason says so
-        if chosen not in answers:
-            return NOTHING_TOLD  # the gate lets a refusal pass where it does not look for them
-        evidence, checking = tried.found.citable, Checking(self._generator, trace, deadline)
-        for i in (chosen, *(other for other in answers if other != chosen)):
-            if (told := await tell(report.samples[i], evidence, checking)).text:
-                return told
-        return NOTHING_TOLD
+    async def _drafted(self, question: str, found: Retrieval, n: int, trace: Trace, deadline: Deadline) -> Draft:
+        settings, fence = self.settings, Fence(secrets.token_hex(FENCE_BYTES))
+        return await draft(
+            question,
+            answer_messages(question, found, fence),
+            found.citable,
+            self._generator,
+            fence,
+            Sampling(n, settings.sample_tokens, settings.temperature, settings.seed),
+            trace,
+            left_s=deadline.left_s,
+            is_checked=self._gate.asks_model,
+        )
 
-    async def _local_answer(
-        self, query_id: str, asked: str, tried: LocalAttempt, trace: Trace, deadline: Deadline, *, route: Route, reason: str = ""
-    ) -> Answer:
-        report, told = tried.report, await self._tell(tried, trace, deadline)
-        why = "" if report.decision == "local" else report.reason
+    def _is_shown(self, tried: LocalAttempt) -> bool:
+        """Whether the draft is an answer, of which the gate need not be sure."""
+        if not tried.citations or tried.draft is None:
+            return False
+        if tried.report.decision == "local":
+            return True
+        shown = tried.draft.shown
+        return self.settings.show_uncertain and (shown is None or shown >= self.settings.min_shown)
+
+    def _local_answer(self, query_id: str, asked: str, tried: LocalAttempt, trace: Trace, *, route: Route, reason: str = "") -> Answer:
+        report, is_shown = tried.report, self._is_shown(tried)
+        is_certain = is_shown and report.decision == "local"
         return Answer(
             query_id,
-            told.text or no_answer("not_here", asked),
-            told.citations,
+            tried.text if is_shown else no_answer("not_here", asked),
+            tried.citations if is_shown else (),
             route,
             gate=report,
             degraded=route == "degraded",
-            reason="; ".join(filter(None, (reason or why, left_out(told.left_out)))),
-            answered=bool(told.text),
+            reason=reason or ("" if report.decision == "local" else report.reason),
+            answered=is_shown,
+            certain=is_certain,
+            closest=() if is_certain else closest_passages(asked, tried.found.citable),
             trace=trace.steps(),
         )
 
@@ -357,9 +333,9 @@ class Answerer:
             if departing.escalation == "no":
                 raise Withheld(f"{DENIED} lets no question leave any more")
             if departing.escalation == "ask":
-                if tried and tried.is_unsampled:
+                if tried and tried.draft is None:
                     tried = await self._try_locally(ask, True, trace, deadline)
-                return await self._waiting(ask, query_id, tried, trace, deadline, departing.text)
+                return self._waiting(ask, query_id, tried, trace, departing.text)
             limit_s = min(self.settings.cloud_deadline_s, deadline.left_s())
             with trace.step("cloud") as step, self._sharing.asking_for(ask.labels):
                 found, sent, received = await self._cloud.ask(
@@ -368,23 +344,35 @@ class Answerer:
                 step.transfer(sent=sent, received=received)
         except CloudError as error:
             log.warning("answered alone: %s", error.message)
-            if tried is None or tried.is_unsampled:
+            if tried is None or tried.draft is None:
                 tried = await self._try_locally(ask, True, trace, deadline)
             route: Route = "local" if isinstance(error, Withheld) else "degraded"
-            return await self._local_answer(query_id, ask.question, tried, trace, deadline, route=route, reason=error.message)
-        report = tried.report if tried else None
+            return self._local_answer(query_id, ask.question, tried, trace, route=route, reason=error.message)
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
+        if tried is not None and not found.answered:
+            return await self._own_instead(ask, query_id, tried, found, trace, deadline)
         own = passages_of(self._cloud.edge, found.edges)
-        return replace(found, query_id=query_id, gate=report, own_passages=own, trace=trace.steps())
+        return replace(found, query_id=query_id, gate=tried.report if tried else None, own_passages=own, trace=trace.steps())
 
-    async def _waiting(
-        self, ask: Ask, query_id: str, tried: LocalAttempt | None, trace: Trace, deadline: Deadline, question: str
-    ) -> Answer:
+    async def _own_instead(self, ask: Ask, query_id: str, tried: LocalAttempt, found: Answer, trace: Trace, deadline: Deadline) -> Answer:
+        """The best answer of this site where the cloud has none: it is shown as not certain, with what the cloud says of the sites."""
+        if tried.draft is None:
+            try:
+                tried = await self._judged(ask, tried.found, True, trace, deadline)
+            except ModelError as error:
+                log.warning("the cloud has no answer, and no draft was made here: %s", error.message)
+        own = self._local_answer(query_id, ask.question, tried, trace, route="local")
+        closest = own.closest or found.closest
+        if not own.answered:
+            return replace(found, query_id=query_id, gate=tried.report, closest=closest or found.closest, trace=trace.steps())
+        return replace(own, certain=False, closest=closest, edges=found.edges, partial=found.partial)
+
+    def _waiting(self, ask: Ask, query_id: str, tried: LocalAttempt | None, trace: Trace, question: str) -> Answer:
         """The best local answer, if there was a try, and the question as it would leave."""
         if tried is None:
             waits = no_answer("waits", ask.question)
             return Answer(query_id, waits, (), "local", reason=waits, answered=False, would_ask=question, trace=trace.steps())
-        return replace(await self._local_answer(query_id, ask.question, tried, trace, deadline, route="local"), would_ask=question)
+        return replace(self._local_answer(query_id, ask.question, tried, trace, route="local"), would_ask=question)
 
     async def find(self, ask: Ask, trace: Trace, *, budget_tokens: int | None = None, top_k: int | None = None) -> SearchResult:
         """Passages of all sites for a client's own model, this site's among them; degraded to those of here when the cloud is away.
@@ -437,12 +425,12 @@ class Answerer:
         For this site's own eyes.
         """
         trace, requester = Trace(), Requester(request.requester, request.purpose)
-        found = await self._near(request, trace, partial(self.retrieve, trace=trace))
+        found = await self._near(request, partial(self.retrieve, trace=trace))
         kept = await asyncio.to_thread(self._sharing.held, requester, found)
         withheld = await asyncio.to_thread(self._sharing.withheld, requester)
         if withheld is None or (await asyncio.to_thread(self._sharing.redactor_now)).idle:
             return found, kept
-        leaving = await self._near(request, trace, await self._search_for_others(trace, withheld))
+        leaving = await self._near(request, await self._search_for_others(trace, withheld))
         known = {one.chunk_id for one in (*leaving, *(one for one, _ in kept))}
         return found, [*kept, *((one, MASKED) for one in found if one.chunk_id not in known)]
 
@@ -456,7 +444,7 @@ class Answerer:
         if request.memories_only:
             return await asyncio.to_thread(serve, requester, told, trace.steps())
         search = await self._search_for_others(trace, withheld)
-        near = [] if request.titles_only else await self._near(request, trace, search)
+        near = [] if request.titles_only else await self._near(request, search)
         if request.titles:
             titled = await self._titled(request, withheld, search, looking)
             near = in_turn(near, *titled)[: self.settings.reader_passages]
@@ -480,15 +468,12 @@ class Answerer:
             found.append([one for one in near if title in names_of(one.title)])
         return found
 
-    async def _near(self, request: EvidenceRequest, trace: Trace, search: FindPassages) -> list[Evidence]:
-        settings = self.settings
-        if request.whole:
-            least, most = settings.reader_threshold, settings.reader_passages
-            found = await search(request.question, budget_tokens=request.budget_tokens, top_k=most)
-        else:
-            least = settings.evidence_threshold
-            found = await self._read(request.question, trace, budget_tokens=request.budget_tokens, search=search)
-        return [item for item in found.evidence if item.score >= least]
+    async def _near(self, request: EvidenceRequest, search: FindPassages) -> list[Evidence]:
+        least = self.settings.reader_threshold if request.whole else self.settings.evidence_threshold
+        parts = questions_in(request.question)
+        most = self.settings.reader_passages
+        found = [(await search(part, budget_tokens=request.budget_tokens, top_k=most)).evidence for part in parts]
+        return [item for item in in_turn(*found) if item.score >= least][:most]
 
     async def _search_for_others(self, trace: Trace, withheld: frozenset[str]) -> FindPassages:
         """As ``retrieve`` where nothing is masked, else over the masked passages."""

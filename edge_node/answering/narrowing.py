@@ -1,4 +1,4 @@
-"""④ Of the passages that were found, the sentences that matter most (ADR 6); of descriptions beside them, those that fit."""
+"""④ What a model reads of what was found: whole passages and summaries, best first, and descriptions beside them, those that fit."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from itertools import zip_longest
 
 import numpy as np
 
-from edge_node.records import PassageSummary
+from edge_node.records import PassageSummary, Retrieval
 from shared.ports import Embedder, FloatArray, Tokenizer, embed_questions
-from shared.records import ChunkId, DocumentId, EdgeId, Evidence
+from shared.records import Evidence
 from shared.text.fence import one_line
 from shared.text.prompts import grouped
 from shared.text.sentences import content_words, questions_in, sentences
@@ -91,10 +91,27 @@ def joined(passages: Sequence[Evidence], chosen: Sequence[ScoredSentence], cosin
     return tuple(grouped(sorted(made, key=lambda item: -item.score)))
 
 
-def _as_passage(summary: PassageSummary) -> Evidence:
-    """A summary to be narrowed as passages are; its id, of no chunk, tells it apart."""
-    place = EdgeId(""), DocumentId(summary.summary_id), "", ChunkId(summary.summary_id), (0, len(summary.text))
-    return Evidence(*place, summary.text, summary.score)
+def whole(
+    found: Sequence[Retrieval], budget_tokens: int, count: Callable[[str], int]
+) -> tuple[tuple[Evidence, ...], tuple[PassageSummary, ...]]:
+    """Whole passages and summaries within the budget, of what was found for each part of a question.
+
+    The first is always in; what does not fit is left out, and something shorter may follow. Where there are summaries, both compete by
+    their scores, as passages and nodes do in EraRAG's collapsed search (Alg. 2 l. 2).
+    """
+    passages = in_turn(*(one.evidence for one in found))
+    summaries = list({summary.summary_id: summary for one in found for summary in one.summaries}.values())
+    candidates: list[Evidence | PassageSummary] = [*passages, *summaries]
+    if summaries:
+        candidates.sort(key=lambda one: -one.score)
+    kept, left = list[Evidence | PassageSummary](), budget_tokens
+    for one in candidates:
+        tokens = count(one.text)
+        if tokens <= left or not kept:
+            kept.append(one)
+            left -= tokens
+    read = grouped([one for one in kept if isinstance(one, Evidence)])
+    return tuple(read), tuple(one for one in kept if isinstance(one, PassageSummary))
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,31 +135,15 @@ class SentenceSelector:
         """Tokens of a text."""
         return self._tokenizer.count(text)
 
-    async def narrow(
-        self, question: str, passages: Sequence[Evidence], summaries: Sequence[PassageSummary] = (), *, budget_tokens: int, said: str = ""
-    ) -> tuple[tuple[Evidence, ...], tuple[PassageSummary, ...]]:
-        """The sentences that matter most, within the budget: passages with exact spans, and what is left of the summaries.
-
-        Both compete in one order, as passages and nodes do in EraRAG's collapsed search (Alg. 2 l. 2). ``said``: what stands beside them,
-        whose sentences are not needed again.
-        """
-        texts = [*passages, *map(_as_passage, summaries)]
-        found = await self._scored(question, texts, most_tokens=LOOKED_AT * budget_tokens, said=said)
-        kept = within(ranked(found.scores), found.sizes, budget_tokens) if found.sentences else []
-        narrowed = joined(texts, [found.sentences[row] for row in kept], [float(found.cosines[row].max()) for row in kept])
-        of = {summary.summary_id: summary for summary in summaries}
-        told = (replace(of[one.chunk_id], text=one.text, score=one.score) for one in narrowed if one.chunk_id in of)
-        return tuple(one for one in narrowed if one.chunk_id not in of), tuple(told)
-
     async def best(self, question: str, passages: Sequence[Evidence], *, k: int) -> list[Evidence]:
         """The k sentences of ``passages`` that are nearest to the question, best first, each by itself."""
         found = await self._scored(question, passages, most_tokens=LOOKED_AT * k * SENTENCE_TOKENS)
         chosen = ranked(found.scores)[:k] if found.sentences else []
         return [made for row in chosen for made in joined(passages, [found.sentences[row]], [float(found.cosines[row].max())])]
 
-    async def _scored(self, question: str, passages: Sequence[Evidence], *, most_tokens: int, said: str = "") -> _Scored:
+    async def _scored(self, question: str, passages: Sequence[Evidence], *, most_tokens: int) -> _Scored:
         """The sentences that share most words with the question, with how near they are."""
-        found, questions = [unit for unit in units(passages) if not said or one_line(unit.text) not in said], questions_in(question)
+        found, questions = units(passages), questions_in(question)
         if not found:
             return _Scored([], [], np.empty((0, len(questions)), np.float32), np.empty((0, len(questions)), np.float32))
         shared, sizes = shared_words([unit.text for unit in found], questions), [self._tokenizer.count(unit.text) for unit in found]

@@ -11,6 +11,8 @@ from shared.text.fence import one_line
 from shared.text.inert import inert
 
 HEADING = "Sources:"
+CLOSEST = "Closest passages:"
+NOT_CERTAIN = "Not certain: read the source."
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,13 +46,29 @@ def listed(citations: Sequence[Citation]) -> str:
     return "\n".join((HEADING, "", *lines)) if citations else ""
 
 
+def listed_closest(citations: Sequence[Citation]) -> str:
+    r"""The sentences nearest a question, each with its document; "" where there are none.
+
+    >>> from shared.records import ChunkId, DocumentId, EdgeId
+    >>> listed_closest([Citation(1, EdgeId("plant"), DocumentId("d1"), "lots.md", ChunkId("d1:0"), (0, 9), "Lot 7713.", 0.8)])
+    'Closest passages:\n\n- "Lot 7713." – lots.md, plant'
+    """
+    lines = (
+        f'- "{one_line(one.quote)}" – {one_line(inert(located(one.document, one.place)))}, {one_line(inert(one.edge))}' for one in citations
+    )
+    return "\n".join((CLOSEST, "", *lines)) if citations else ""
+
+
 def without_sources(text: str) -> str:
     r"""What a program sends back as our answer, less the list of sources below it.
 
     >>> without_sources("Lot 7713 [1].\n\nSources:\n\n- [1] lots.md – plant")
     'Lot 7713 [1].'
     """
-    return text.partition(f"\n\n{HEADING}\n")[0]
+    bare = text
+    for heading in (f"\n\n{NOT_CERTAIN}", f"\n\n{HEADING}\n", f"\n\n{CLOSEST}\n"):
+        bare = bare.partition(heading)[0]
+    return bare
 
 
 def annotated(text: str, citations: Sequence[Citation], *, start: int = 0) -> Iterator[Annotation]:

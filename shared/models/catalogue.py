@@ -111,7 +111,7 @@ def cosines_of(fingerprint: str) -> Cosines | None:
     """The thresholds that are known to suit the embedder of that fingerprint; None: nobody has measured any.
 
     >>> cosines_of("all-MiniLM-L6-v2-int8/384/00").nearness, cosines_of("all-MiniLM-L6-v2/384/00")
-    (0.45, None)
+    (0.3, None)
     """
     found = (model.cosines for model in catalogue().values() if model.fingerprint and fingerprint.startswith(model.fingerprint))
     return next(found, None)

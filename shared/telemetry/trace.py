@@ -23,7 +23,7 @@ COMPONENTS: dict[str, tuple[str, ...]] = {
     "local query": ("retrieve", "narrow", "span", "span check", "samples"),
     "gate": ("gate: confidence", "gate: similarity", "gate: selection"),
     "summary matching": ("cloud: match",),
-    "global retrieval": ("cloud: fan_out", "cloud: rescore"),
+    "global retrieval": ("cloud: fan_out", "cloud: rescore", "cloud: order"),
     "cloud generation": ("cloud: verify", "cloud: generate"),
     "choice of reports": ("choose",),  # this and what follows: of a global answer (GraphRAG §2.6)
     "map": ("map", "contrast"),

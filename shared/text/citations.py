@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 
@@ -98,9 +98,28 @@ class Citer:
         self._passages = [_passage(item.text) for item in evidence]
         self._cited: dict[int, frozenset[str]] = {}  # row of evidence -> words of the first sentence that cites it; insertion order = n
 
+    @property
+    def evidence(self) -> Sequence[Evidence]:
+        """What is cited."""
+        return self._evidence
+
+    @staticmethod
+    def prepared(text: str) -> str:
+        """Inert text whose markers stand in their sentence: "failed. [1]" becomes "failed [1]."."""
+        return _AFTER_STOP.sub(r"\2\1", inert(text))
+
+    def rows_named(self, sentence: str) -> list[int]:
+        """The rows of evidence that a model's markers name."""
+        return [row for match in MARKER.finditer(sentence) for row in _rows(match[0], len(self._passages))]
+
+    def cite_rows(self, sentence: str, rows: Iterable[int], words: frozenset[str]) -> str:
+        """A sentence without markers, marked with these rows; ``words``: what the quote of each is to say."""
+        marks = "".join(f"[{_number(row, words, self._cited)}]" for row in rows)
+        return with_marker(sentence, f" {marks}") if marks else sentence
+
     def add(self, text: str) -> Iterator[str]:
         """The sentences of the next part as ``cite`` gives them, each numbered when it is taken."""
-        moved = _AFTER_STOP.sub(r"\2\1", inert(text))  # "failed. [1]" -> "failed [1].", so that a marker stands in its sentence
+        moved = self.prepared(text)
         for start, end in sentences(moved):
             yield _with_markers(moved[start:end], self._passages, self._cited)
 
@@ -183,6 +202,7 @@ def checked_answer(answer: Answer, *, route: Route = "cloud") -> Answer:
         edges=tuple(replace(report, reason=_line(report.reason)) for report in answer.edges[:MAX_EDGES]),
         reason=_line(answer.reason),
         coverage=one_line(inert(answer.coverage[:MAX_COVERAGE_CHARS])),
+        closest=tuple(_shown(one) for one in answer.closest),
         route=answer.route if (answer.route, route) == ("memory", "cloud") else route,
         gate=None,
         memory=None,

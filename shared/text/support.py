@@ -87,7 +87,7 @@ def by_words(sentence: str, texts: Sequence[str], *, heading: str = "", aside: A
     said = ENUMERATED.sub("", sentence)
     words = stems(content_words(said) - aside)
     held = stems(content_words(f"{heading} {' '.join(texts)}"))
-    if not words or not _must_stand(said, " ".join([heading, *texts])) - aside <= held or len(words & held) < MIN_SHARED * len(words):
+    if not words or not must_stand(said, " ".join([heading, *texts])) - aside <= held or len(words & held) < MIN_SHARED * len(words):
         return False
     if NEGATION.search(said) and not any(map(NEGATION.search, texts)):
         return False
@@ -200,12 +200,12 @@ def heading_of(passages: Sequence[Evidence]) -> str:
     return " ".join({f"{passage.title} {passage.document} {passage.edge}" for passage in passages})
 
 
-def _must_stand(said: str, held: str) -> frozenset[str]:
-    """A sentence's names and figures, without names that ``held`` has as an acronym, or the other way round.
+def must_stand(said: str, held: str) -> frozenset[str]:
+    """The stems of a sentence's names and figures, without names that ``held`` has as an acronym, or the other way round.
 
     Its first word alone has a capital anyhow: only a capital inside, as in "McGregor", makes it a name for sure.
 
-    >>> sorted(_must_stand("The United States and the ANS helped 2 Kurds", "In the U.S. the autonomic nervous system"))
+    >>> sorted(must_stand("The United States and the ANS helped 2 Kurds", "In the U.S. the autonomic nervous system"))
     ['2', 'kurd']
     """
     first = _FIRST_WORD.match(said)

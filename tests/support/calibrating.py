@@ -27,7 +27,7 @@ def model(*, sure=0.2, unsure=0.02, first="Apple", name="scripted"):
         if prompt == PROBE:
             return {first: math.log(0.7), "Sun": math.log(0.2)}
         told = FRAME.search(prompt.messages[-1].content)
-        question = prompt.messages[-1].content.rpartition("Question:")[2] if told else ""
+        question = prompt.messages[-1].content.rpartition("Question:")[2].splitlines()[0] if told else ""
         holds = told is not None and any(thing in told[1] and thing in question for thing in THINGS)
         p = sure if holds else unsure
         return {"Yes": math.log(p), "No": math.log(1 - p), "A": -0.1}

@@ -19,7 +19,7 @@ def scripted(answer="Juniper Ward reported it [1].", *, sufficient=0.9):
     """A model that always gives this answer, and finds the passages sufficient with this probability."""
 
     def first_token(prompt):
-        return {"A": -0.1} if "letter" in prompt.messages[-1].content else {"Yes": math.log(sufficient), "No": math.log(1 - sufficient)}
+        return {"Yes": math.log(sufficient), "No": math.log(1 - sufficient)}
 
     return ScriptedGenerator(lambda prompt: [answer] * prompt.n, first_token)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from edge_node.answering.gate_rules import explanation
 from shared.missing import missing_reason, missing_sentence, why_missing
 from shared.plural import counted
 from shared.records import Answer, EdgeReport, GateReport, TraceStep
@@ -94,22 +95,7 @@ def told_gate(gate: GateReport) -> str:
     >>> told_gate(GateReport("local", "the answers agree to 0.91"))
     'What was found at this site is enough.'
     """
-    seen, likeness = gate.confidence, gate.similarity
-    if gate.decision == "local":
-        return "What was found at this site is enough."
-    if seen is None:
-        return sentence(gate.reason)
-    if seen.nearness < seen.min_nearness:
-        return "No passage of this site is close to the question."
-    if seen.unknown > seen.max_unknown:
-        return "The question has words that no document of this site has."
-    if likeness is not None and likeness.mean < likeness.threshold:
-        return "Several drafts of an answer did not say the same."
-    if seen.sufficiency is not None and seen.sufficiency < seen.threshold:
-        return "What was found at this site does not seem to be enough."
-    if seen.refusals:
-        return "The drafts say that the passages of this site do not answer it."
-    return "The passages of this site do not bear out any draft."
+    return explanation(gate) or sentence(gate.reason)
 
 
 def other_reason(answer: Answer) -> str:

@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from edge_node.api.mcp.harmless import framed
-from edge_node.api.sources import listed
+from edge_node.api.sources import NOT_CERTAIN, listed, listed_closest
 from shared.missing import summaries_reason
 from shared.records import Citation, EdgeReport, Mark, located, place_of
 
@@ -16,13 +16,19 @@ MAX_BODY_CHARS = 4_000  # of one body that would leave: a sync may have megabyte
 
 
 class AnswerResult(BaseModel):
-    """An answer. ``citations`` resolve the markers [n] of its text; ``edges``: the sites that were asked for it."""
+    """An answer. ``citations`` resolve the markers [n] of its text; ``edges``: the sites that were asked for it.
+
+    ``certain``: False: it stands in the passages that it cites, but read them. ``closest``: then, and where there is none, the sentences
+    nearest the question.
+    """
 
     query_id: str
     answer: str
     answered: bool
+    certain: bool
     route: str
     citations: tuple[Citation, ...]
+    closest: tuple[Citation, ...]
     edges: tuple[EdgeReport, ...]
     partial: bool
     degraded: bool
@@ -123,7 +129,9 @@ def answer_text(told: AnswerResult) -> str:
         if told.would_ask
         else "",
     )
-    return "\n\n".join(filter(None, (told.answer, told.coverage, listed(told.citations), *notes)))
+    doubt = NOT_CERTAIN if told.answered and not told.certain else ""
+    parts = (told.answer, doubt, told.coverage, listed(told.citations), listed_closest(told.closest), *notes)
+    return "\n\n".join(filter(None, parts))
 
 
 def passages_text(told: PassagesResult, token: str) -> str:

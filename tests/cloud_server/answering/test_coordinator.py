@@ -1,5 +1,6 @@
 import asyncio
 import math
+from dataclasses import replace
 
 import pytest
 
@@ -38,9 +39,9 @@ async def test_a_question_is_answered_from_the_edge_that_knows(service, kit):
     assert (citation.edge, citation.document, citation.quote, citation.span) == ("ward", "pumps.md", PUMP, (40, 40 + len(PUMP)))
     assert [(r.edge, r.status, r.evidence) for r in answer.edges] == [("ward", "answered", 1)]
     assert (answer.partial, answer.reason) == (False, "")
-    assert [step.step for step in answer.trace] == ["match", "fan_out", "rescore", "generate"]
+    assert [step.step for step in answer.trace] == ["match", "fan_out", "rescore", "order", "generate"]
     assert answer.trace[1].bytes_in > 100
-    assert answer.trace[3].calls == 1
+    assert answer.trace[4].calls == 1
 
 
 async def test_the_reported_score_is_replaced_by_the_clouds_own(service, kit):
@@ -64,7 +65,7 @@ async def test_passages_about_something_else_cost_no_model_call(service, kit):
     assert not answer.answered
     assert answer.answer == "The site that was asked (ward) shares no documents that answer this question."
     assert answer.reason == "no passage is near enough to the question"
-    assert [step.step for step in answer.trace] == ["match", "fan_out", "rescore"]
+    assert [step.step for step in answer.trace] == ["match", "fan_out", "rescore", "order"]
     assert service.cloud.models.generator.prompts == []
 
 
@@ -120,27 +121,42 @@ async def test_passages_stand_numbered_on_one_line_each_with_site_and_document(s
     assert prompt.messages[-1].content.index(ASK.question) > prompt.messages[-1].content.index("P-204\u0020[2]")
 
 
-def scripted(*, refusing, no):
-    """Answers, though it would refuse with the one probability, and finds the passages insufficient with the other."""
-
-    def first_token(prompt):
-        is_probe = prompt.max_tokens == 1
-        return {"Yes": math.log(1 - no), "No": math.log(no)} if is_probe else {"In": math.log(1 - refusing), "Ins": math.log(refusing)}
-
-    return ScriptedGenerator(lambda _: "The infusion pump P-204 was replaced [1].", first_token)
+SHORT = "In March [1]."
 
 
 @pytest.mark.parametrize(
-    ("refusing", "no", "answered", "calls"), [(0.05, 0.9, True, 1), (0.2, 0.9, False, 2), (0.4, 0.9, False, 2), (0.4, 0.1, True, 2)]
+    ("answers", "no", "outcome"),
+    [
+        ((SHORT, SHORT, "March"), 0.1, "certain"),
+        ((SHORT, SHORT, SHORT), 0.7, "not certain"),
+        ((SHORT, "In June", SHORT), 0.1, "not certain"),
+        ((SHORT, REFUSAL, SHORT), 0.1, "not certain"),
+        ((SHORT, SHORT, SHORT), 0.95, "none"),
+        ((SHORT, REFUSAL, REFUSAL), 0.1, "none"),
+        (("In July", "In July", "July"), 0.1, "none"),
+    ],
+    ids=["all agree", "the check doubts it", "one differs", "one refuses", "the check denies it", "most refuse", "a date of no passage"],
 )
-async def test_only_an_answer_near_to_a_refusal_is_verified(tmp_path, kit, refusing, no, answered, calls):
-    generator = scripted(refusing=refusing, no=no)
-    async with kit.running(tmp_path, generator=generator, verify=True, min_doubt=0.2) as service:
+async def test_an_answer_is_certain_where_all_drafts_say_it_and_the_check_does_not_doubt_it(tmp_path, kit, answers, no, outcome):
+    async with kit.running(tmp_path, generator=drawing(answers, no), verify=True) as service:
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
         answer = await asked(service, kit, kit.evidence(PUMP))
-    assert answer.answered is answered
-    assert [step.step for step in answer.trace if step.calls] == ["generate", "verify"][:calls]
-    assert len(generator.prompts) == calls
+    assert (answer.answered, answer.answered and answer.certain) == (outcome != "none", outcome == "certain")
+    assert bool(answer.closest) == (outcome != "certain")
+    assert answer.answer.startswith("In March [1]") == answer.answered
+
+
+def drawing(answers, no):
+    """A model that draws these answers, and denies what it is shown with the probability ``no``."""
+    generator = ScriptedGenerator(lambda _: answers[0], lambda _: {"Yes": math.log(1 - no), "No": math.log(no)})
+    generate = generator.generate
+
+    async def drawn(prompt, *, deadline_s):
+        reply = await generate(prompt, deadline_s=deadline_s)
+        return replace(reply, texts=tuple(answers)) if prompt.n > 1 else reply
+
+    generator.generate = drawn
+    return generator
 
 
 async def test_a_refusal_in_words_costs_no_second_call(tmp_path, kit):
@@ -189,18 +205,6 @@ async def test_two_edges_are_merged_into_one_answer(tmp_path, kit):
         await serving
     assert {c.edge for c in answer.citations} == {"ward", "plant"}
     assert not answer.partial
-
-
-@pytest.mark.parametrize(("said", "answered"), [(0.1, False), (0.99, True)], ids=["checked", "null control: a check that finds everything"])
-async def test_an_answer_that_no_passage_says_is_none(tmp_path, kit, said, answered):
-    invention = "The infusion pump P-204 was replaced in March, which stopped the flow of blood [1]."
-    generator = ScriptedGenerator(lambda _: invention, lambda _: {"Yes": math.log(said), "No": math.log(1 - said)})
-    async with kit.running(tmp_path, generator=generator) as service:
-        await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
-        answer = await asked(service, kit, kit.evidence(PUMP))
-    assert (answer.answered, bool(answer.citations), "blood" in answer.answer) == (answered,) * 3
-    assert answered or answer.answer == FOUND_BUT
-    assert answered or answer.reason == "no sentence of the model's answer is said by the passages that it cites"
 
 
 async def test_the_asking_edge_is_asked_too_though_no_summary_of_it_matches(service, kit):
@@ -298,7 +302,6 @@ async def test_an_answer_that_repeats_its_instructions_is_withheld(tmp_path, kit
         await kit.enrol(service.http, "ward", "infusion pump P-204 replaced")
         answer = await asked(service, kit, kit.evidence(PUMP))
         assert (answer.answered, answer.citations) == (False, ())
-        assert "withheld" in answer.reason
         assert "<<" not in answer.answer
 
 

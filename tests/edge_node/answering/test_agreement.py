@@ -2,7 +2,7 @@
 
 import pytest
 
-from edge_node.answering.gate import mean_pairwise_jaccard, medoid, words
+from edge_node.answering.gate import mean_pairwise_jaccard, words
 
 
 def test_three_texts_of_which_two_are_equal_overlap_to_a_third():
@@ -16,8 +16,3 @@ def test_citation_markers_are_no_words():
 
 def test_texts_without_words_agree_fully():
     assert mean_pairwise_jaccard(["", "[1]"]) == 1.0
-
-
-def test_the_medoid_is_nearest_to_all_others():
-    assert medoid([[1, 0.9, 0.1], [0.9, 1, 0.8], [0.1, 0.8, 1]], range(3)) == 1
-    assert medoid([[1, 0.5], [0.5, 1]], range(2)) == 0

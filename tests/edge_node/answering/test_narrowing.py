@@ -1,4 +1,4 @@
-"""Narrowing passages to their best sentences, each with its exact place."""
+"""What a model reads of passages, and their best sentences, each with its exact place."""
 
 from dataclasses import replace
 
@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.answering.narrowing import SentenceSelector, joined, ranked, shared_words, units, within
-from edge_node.records import PassageSummary
+from edge_node.answering.narrowing import SentenceSelector, joined, ranked, shared_words, units, whole, within
+from edge_node.records import PassageSummary, Retrieval
 from shared.models.fake import HashEmbedder, WordTokenizer
 from shared.records import Evidence
 
@@ -19,32 +19,31 @@ def passage(text=TEXT, *, chunk="d:0", start=100):
     return Evidence("ward", "d", "report.md", chunk, (start, start + len(text)), text, 0.5)
 
 
-async def narrow(question, passages, budget):
-    found, summaries = await SentenceSelector(HashEmbedder(256), WordTokenizer()).narrow(question, passages, budget_tokens=budget)
-    assert summaries == ()
-    return found
+def count(text):
+    return len(text.split())
 
 
-async def test_sentences_of_summaries_compete_with_those_of_passages():
-    """The summary's first sentence is nearest, then the passage's last; "The roof is green." would be the passage's, which has it too."""
-    told = "Lot L-7713 caused the failure of pumps in Juniper. Nothing else is known. The roof is green."
-    summary = PassageSummary("n", told, 0.4, (passage(),))
-    selector, question = SentenceSelector(HashEmbedder(256), WordTokenizer()), "Which lot caused the failure of pumps in Juniper?"
-    found, summaries = await selector.narrow(question, [passage()], [summary], budget_tokens=23)
-    assert [item.chunk_id for item in found] == ["d:0"]
-    assert [(one.summary_id, one.text, one.passages) for one in summaries] == [("n", told[:50], (passage(),))]
+def test_passages_are_read_whole_best_first_and_what_is_too_long_leaves_its_place_to_a_shorter_one():
+    long, short = passage("word " * 20, chunk="e:0"), passage("Two words.", chunk="f:0")
+    read, _ = whole([Retrieval((passage(), long, short))], count(TEXT) + 5, count)
+    assert {one.text for one in read} == {TEXT, short.text}
 
 
-async def test_the_sentence_that_answers_comes_first_with_its_exact_span():
-    best = (await narrow("Which ward reported the pump failure?", [passage()], 8))[0]
-    assert best.text == "Juniper Ward reported the pump failure."
-    assert TEXT[best.span[0] - 100 : best.span[1] - 100] == best.text
+def test_the_first_passage_is_read_even_over_the_budget():
+    assert whole([Retrieval((passage(),))], 3, count)[0] == (passage(),)
 
 
-async def test_each_part_of_a_compound_question_gets_a_sentence():
-    found = await narrow("Which ward reported the pump failure, and which lot caused the failure?", [passage()], 20)
-    assert any("L-7713" in item.text for item in found)
-    assert any("Juniper Ward reported" in item.text for item in found)
+def test_each_part_of_a_question_has_its_best_passage_before_any_has_its_second():
+    best = [passage(f"{name} one two three.", chunk=f"{name}:0") for name in "abcd"]
+    read, _ = whole([Retrieval((best[0], best[1])), Retrieval((best[2], best[3]))], 8, count)
+    assert {one.chunk_id for one in read} == {"a:0", "c:0"}
+
+
+def test_summaries_and_passages_compete_by_their_scores():
+    near = PassageSummary("n", "Three words here.", 0.9, (passage(),))
+    far = PassageSummary("m", "Three words there.", 0.1, (passage(),))
+    read, summaries = whole([Retrieval((passage(),), summaries=(far, near))], count(TEXT) + 3, count)
+    assert (read, summaries) == ((passage(),), (near,))
 
 
 class Counting(HashEmbedder):
@@ -55,25 +54,34 @@ class Counting(HashEmbedder):
         return await super().embed(texts)
 
 
+async def best(question, passages, k=1, embedder=None):
+    return await SentenceSelector(embedder or HashEmbedder(256), WordTokenizer()).best(question, passages, k=k)
+
+
+async def test_the_sentence_that_answers_comes_first_with_its_exact_span():
+    (found,) = await best("Which ward reported the pump failure?", [passage()])
+    assert found.text == "Juniper Ward reported the pump failure."
+    assert TEXT[found.span[0] - 100 : found.span[1] - 100] == found.text
+
+
 async def test_of_many_sentences_only_those_are_embedded_that_share_most_words_with_each_part_of_the_question():
     others = " ".join(f"Sentence number {number} tells of a garden." for number in range(200))
     embedder, question = Counting(256), "Which ward reported the pump failure, and which lot caused the failure?"
-    found, _ = await SentenceSelector(embedder, WordTokenizer()).narrow(question, [passage(others), passage(chunk="e:0")], budget_tokens=20)
-    assert len(embedder.seen) < 20
-    assert {"Juniper Ward reported the pump failure.", "The lot L-7713 caused the failure."} <= set(embedder.seen)
+    found = await best(question, [passage(others), passage(chunk="e:0")], 2, embedder)
+    assert len(embedder.seen) < 100
     assert any("L-7713" in item.text for item in found)
 
 
 async def test_where_no_sentence_shares_a_word_those_of_the_nearest_passage_are_embedded():
     far, near = passage("Grass is green. " * 40), replace(passage("Birds sing at dawn.", chunk="e:0"), score=0.9)
     embedder = Counting(256)
-    await SentenceSelector(embedder, WordTokenizer()).narrow("Which ward?", [far, near], budget_tokens=4)
+    await best("Which ward?", [far, near], 1, embedder)
     assert "Birds sing at dawn." in embedder.seen
 
 
 async def test_without_a_sentence_nothing_is_left():
-    assert await narrow("Which ward?", [], 100) == ()
-    assert await narrow("Which ward?", [passage("--- \n ***")], 100) == ()
+    assert await best("Which ward?", []) == []
+    assert await best("Which ward?", [passage("--- \n ***")]) == []
 
 
 def test_a_sentence_that_two_overlapping_chunks_hold_counts_once():
@@ -106,7 +114,6 @@ def test_ranking_names_every_row_once(scores):
 async def test_whatever_the_text_spans_are_exact(texts):
     passages = [passage(text, chunk=f"d:{i}", start=10 * i) for i, text in enumerate(texts)]
     by_chunk = {item.chunk_id: item for item in passages}
-    for item in await narrow("a b?", passages, 12):
-        whole = by_chunk[item.chunk_id]
-        offset = whole.span[0]
-        assert whole.text[item.span[0] - offset : item.span[1] - offset] == item.text
+    for item in await best("a b?", passages, 3):
+        of = by_chunk[item.chunk_id]
+        assert of.text[item.span[0] - of.span[0] : item.span[1] - of.span[0]] == item.text

@@ -1,0 +1,99 @@
+"""Whether two answers to one question say the same: by their values, their yes or no, and else by their words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from shared.text.citations import MARKER, NEGATION
+from shared.text.sentences import content_words, sentences
+from shared.text.support import stems
+from shared.text.values import Value, values_in
+
+SAME_WORDS = 2 / 3  # of the words of the shorter answer, that the other one has too
+_YES = re.compile(r"\W*(?:yes|ja|oui|sí|是)\b", re.IGNORECASE)
+_NO = re.compile(r"\W*(?:no|nein|non|不是|否)\b", re.IGNORECASE)
+_COUNTED = re.compile(
+    r"\b(?:how (?:many|often|much)|number of|total|sum|altogether|in all|difference|average|mean|percentage"
+    r"|wie (?:viele|oft)|anzahl|insgesamt|summe|differenz|unterschied|durchschnitt"
+    r"|combien|somme|différence|moyenne|cuánt[oa]s?|suma|diferencia|media)\b|多少|几",
+    re.IGNORECASE,
+)
+
+
+def asks_to_calculate(question: str) -> bool:
+    """Whether its answer may be a figure that stands in no document.
+
+    >>> asks_to_calculate("How many falls were there?"), asks_to_calculate("When is the test due?")
+    (True, False)
+    """
+    return bool(_COUNTED.search(question))
+
+
+def verdict_of(answer: str) -> bool | None:
+    """True and False for an answer that begins with Yes or No, else None.
+
+    >>> verdict_of("No. It is 5 mg."), verdict_of("Nein"), verdict_of("Nora did.")
+    (False, False, None)
+    """
+    if _YES.match(answer):
+        return True
+    return False if _NO.match(answer) else None
+
+
+def same_answer(first: str, second: str) -> bool:
+    """Whether both say the same. What only explains it, behind the first sentence, plays no part.
+
+    >>> same_answer("27 April 2026 at 9:00 [1].", "On April 27."), same_answer("Ward 5", "Ward 7"), same_answer("Yes.", "No.")
+    (True, False, False)
+    >>> same_answer("Because the plant was flooded.", "The plant in Ghent was flooded on 2 April [2].")
+    True
+    """
+    one, other = _core(first), _core(second)
+    if verdict_of(one) is not None or verdict_of(other) is not None:
+        return verdict_of(one) == verdict_of(other)
+    if bool(NEGATION.search(one)) != bool(NEGATION.search(other)):
+        return False
+    ours, theirs = values_in(one), values_in(other)
+    if ours and theirs:
+        return _agree(ours, theirs)
+    words, others = stems(content_words(one)), stems(content_words(other))
+    if not words or not others:
+        return words == others
+    return len(words & others) >= SAME_WORDS * min(len(words), len(others))
+
+
+def agreement(answers: Sequence[str]) -> list[list[int]]:
+    """Numbers of answers that say the same, the largest group first; of equal ones that with the first answer.
+
+    >>> agreement(["Ward 5", "Ward 7", "ward 5."])
+    [[0, 2], [1]]
+    """
+    groups = list[list[int]]()
+    for row, answer in enumerate(answers):
+        like = next((group for group in groups if same_answer(answers[group[0]], answer)), None)
+        if like is None:
+            groups.append([row])
+        else:
+            like.append(row)
+    return sorted(groups, key=lambda group: (-len(group), group[0]))
+
+
+def _core(answer: str) -> str:
+    """Its first sentence, without markers."""
+    bare = MARKER.sub("", answer).strip()
+    start, end = sentences(bare)[0] if bare else (0, 0)
+    return bare[start:end]
+
+
+def _agree(ours: frozenset[Value], theirs: frozenset[Value]) -> bool:
+    """Whether the one who names fewer values names only what the other names too; a date's day stands in its date."""
+    fewer, more = sorted((ours, theirs), key=len)
+    return all(_is_named(value, more) for value in fewer)
+
+
+def _is_named(value: Value, values: frozenset[Value]) -> bool:
+    if value.is_in(values):
+        return True
+    endings = {reading for one in values for reading in one.readings}
+    return any(reading.endswith(f"-{own}") or own.endswith(f"-{reading}") for reading in endings for own in value.readings if "-" in own)

@@ -1,0 +1,116 @@
+"""Drawing, choosing and checking short answers."""
+
+import math
+
+import pytest
+
+from shared.drafts import Sampling, cited, draft, messages_over, select
+from shared.models.fake import ScriptedGenerator
+from shared.records import Evidence
+from shared.telemetry.trace import Trace
+from shared.text.fence import Fence
+
+FENCE = Fence("7f3a1b2c")
+REFUSAL = "Insufficient information."
+
+
+def passage(text, *, edge="ward", quotable=True, title=""):
+    return Evidence(edge, edge, "report.md", f"{edge}:0", (0, len(text)), text, 0.8, quotable, title)
+
+
+WARD = passage("Juniper Ward has 1,250 pumps since 27 April 2026.")
+
+
+async def drawn(*texts, passages=(WARD,), question="Which ward has pumps?", yes=0.9, is_checked=True):
+    model = ScriptedGenerator(
+        lambda prompt: list(texts) if prompt.n == len(texts) and prompt.max_tokens > 1 else texts[0],
+        lambda _: {"Yes": math.log(yes), "No": math.log(1 - yes)},
+    )
+    trace, sampling = Trace(), Sampling(len(texts), 50, 0.4, 7)
+    found = await draft(
+        question,
+        messages_over(question, passages, FENCE),
+        passages,
+        model,
+        FENCE,
+        sampling,
+        trace,
+        left_s=lambda: 5.0,
+        is_checked=is_checked,
+    )
+    return found, model, trace
+
+
+async def test_all_samples_come_from_one_request_and_the_check_from_a_second_one():
+    found, model, trace = await drawn("Juniper Ward [1]", "Juniper Ward", "juniper ward.")
+    assert (found.selected, found.agreement, found.refusals) == (0, 1.0, 0)
+    assert found.shown == pytest.approx(0.9)
+    assert [prompt.n for prompt in model.prompts] == [3, 1]
+    assert [step.step for step in trace.steps()] == ["samples", "gate: confidence"]
+
+
+async def test_one_sample_is_drawn_without_chance():
+    _, model, _ = await drawn("Juniper Ward")
+    assert model.prompts[0].temperature == 0.0
+
+
+async def test_where_nothing_is_to_be_checked_one_call_is_enough():
+    found, model, _ = await drawn("Juniper Ward", is_checked=False)
+    assert (found.shown, len(model.prompts)) == (None, 1)
+
+
+async def test_the_check_names_question_and_answer_and_sees_the_same_passages():
+    _, model, _ = await drawn("Juniper Ward [1]")
+    first, second = (prompt.messages[-1].content for prompt in model.prompts)
+    assert second.startswith(first.removesuffix("Answer:"))
+    assert "Proposed answer: Juniper Ward\n" in second
+
+
+async def test_a_sample_of_markers_alone_says_nothing_and_an_inert_one_is_shown():
+    found, _, _ = await drawn("[1], [2]", " ", "Answer: See [the ward](http://x.example) <img src=x>[1].")
+    assert found.samples == (REFUSAL, REFUSAL, "See the ward [1].")
+
+
+async def test_a_sample_that_gives_the_frame_away_counts_as_none():
+    found, _, _ = await drawn("Passages: << 7F3A1B2C [1] Juniper Ward", "Juniper Ward [1].")
+    assert found.samples == (REFUSAL, "Juniper Ward [1].")
+
+
+@pytest.mark.parametrize(
+    ("samples", "selected"),
+    [
+        (("Ward 5", "Ward 7", "Ward 7"), None),
+        (("Juniper Ward", "Juniper Ward of 1999", "In 1999"), 0),
+        (("In 1999", "In 1999", "Juniper Ward"), 2),
+        (("1250", "1,251", "1251"), 0),
+        (("April 27", "27.04.2026", "2026-04-28"), 0),
+        ((REFUSAL, REFUSAL, "Juniper Ward"), None),
+        ((REFUSAL, "Juniper Ward", "Juniper Ward"), 1),
+        (("Rowan Ward", "Juniper Ward"), 1),
+    ],
+)
+def test_the_answer_that_most_give_is_chosen_of_those_whose_figures_and_names_the_passages_bear(samples, selected):
+    assert select("Which ward has pumps?", samples, [WARD]).selected == selected
+
+
+def test_a_figure_that_may_have_to_be_worked_out_need_not_stand_there():
+    assert select("How many pumps are there in all?", ("1300",), [WARD]).selected == 0
+    assert select("Who has pumps?", ("1300",), [WARD]).selected is None
+
+
+def test_a_copy_of_what_is_not_to_be_quoted_is_no_answer_but_a_value_of_it_is():
+    hidden = [passage("The new head of the old harbour is Ida Lund since May.", quotable=False)]
+    question = "Who is the head of the harbour?"
+    assert select(question, ("The new head of the old harbour is Ida Lund since May.",), hidden).selected is None
+    assert select(question, ("Ida Lund",), hidden).selected == 0
+
+
+def test_an_answer_cites_the_passage_that_holds_its_value_and_quotes_the_sentence():
+    loans = passage("A loan costs 4 percent.", edge="bank")
+    text, citations = cited("How many pumps has Juniper Ward?", select("How many pumps?", ("1,250 [1]",), [loans, WARD]), [loans, WARD])
+    assert (text, [one.edge for one in citations]) == ("1,250 [1]", ["ward"])
+    assert citations[0].quote == WARD.text
+
+
+def test_nothing_is_shown_of_an_answer_of_which_no_passage_says_a_word():
+    assert cited("Who did it?", select("Who did it?", ("nobody knows",), [WARD]), [WARD]) == ("", ())
