@@ -15,6 +15,7 @@ from shared.records import Citation, EdgeReport, Evidence
 from shared.telemetry.trace import Trace
 from shared.text.asking import asked
 from shared.text.citations import MARKER, MAX_QUOTE_CHARS, Citer, with_marker
+from shared.text.claims import without_contradicting
 from shared.text.fence import FENCE_BYTES, Fence, one_line
 from shared.text.inert import inert
 from shared.text.prompts import listed, load_prompt
@@ -108,7 +109,7 @@ class Teller:
             if LIST_NUMBER.fullmatch(cited):
                 mark = cited  # shown before its sentence, if that is
                 continue
-            sentence = cited
+            sentence = cited = self._agreeing(cited, numbered)
             is_supported = await self._is_supported(sentence)
             if not is_supported:
                 self._citer.forget(numbered)
@@ -124,6 +125,15 @@ class Teller:
         kept = kept if self._text else kept.lstrip()
         self._text += kept
         return kept
+
+    def _agreeing(self, sentence: str, numbered: int) -> str:
+        """The sentence without markers of passages that say something else. ``numbered``: citations before it."""
+        rows, bare = self._citer.rows_of(sentence), MARKER.sub("", sentence)
+        agreeing = without_contradicting(bare, rows, self._points)
+        if agreeing == rows:
+            return sentence
+        self._citer.forget(numbered)
+        return self._citer.cite_rows(bare, agreeing, content_words(bare))
 
     def state(self, text: str) -> str:
         """What may be shown of sentences that were counted or copied, and not written: nothing is checked."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from shared.records import Citation, Evidence
 from shared.text.asking import is_foreign
@@ -59,47 +60,74 @@ def supporting_rows(claim: str, question: str, evidence: Sequence[Evidence], *, 
     values, words = values_in(claim), stems(content_words(claim))
     asked = stems(content_words(question)) - words
     preferred, rows = frozenset(named), list[int]()
+    as_much = [row for row, one in enumerate(said) if one.holds(values) and words <= one.words]
+    usable = set(range(len(said))) - (set(as_much) - set(without_contradicting(claim, as_much, evidence)))
     while len(rows) < MOST_CITED:
-        left_values = {value for value in values if not any(value.is_in(said[row].values) for row in rows)}
-        left = words - frozenset[str]().union(*(said[row].words for row in rows))
-
-        def gain(row: int, values: Iterable[Value] = left_values, words: frozenset[str] = left) -> tuple[int, int, bool, int, int]:
-            held = sum(value.is_in(said[row].values) for value in values)
-            return held, len(words & said[row].words), row in preferred, len(asked & said[row].words), -row
-
-        best = max((row for row in range(len(said)) if row not in rows), key=gain, default=None)
-        if best is None or not _is_new(gain(best), is_first=not rows, may_share_none=may_share_none):
+        read = frozenset[str]().union(*(said[row].words for row in rows))
+        gains = {row: _Gain.of(said[row], [said[one] for one in rows], values, words - read, asked - read) for row in usable - {*rows}}
+        best = max(gains, key=lambda row: gains[row].order(is_named=row in preferred, row=row), default=None)
+        if best is None or not gains[best].is_enough(is_first=not rows, is_named=best in preferred, may_share_none=may_share_none):
             break
         rows.append(best)
-    alike = [row for row in range(len(said)) if row not in rows and row in preferred and _says_as_much(said[row], values, words)]
-    return without_contradicting(claim, [*rows, *alike][:MOST_CITED], evidence)
+    alike = [row for row in as_much if row not in rows and row in preferred and row in usable]
+    return without_contradicting(claim, [*rows, *alike][:MOST_CITED], evidence, question=question)
 
 
-def without_contradicting(claim: str, rows: Sequence[int], evidence: Sequence[Evidence]) -> list[int]:
+@dataclass(frozen=True, slots=True)
+class _Gain:
+    """What a passage adds to those that are cited: values and words of the claim, words of the question."""
+
+    values: int
+    words: int
+    asked: int
+    holds: int  # values of the claim, those that others hold too
+
+    @classmethod
+    def of(cls, one: _Said, others: Sequence[_Said], values: Iterable[Value], words: frozenset[str], asked: frozenset[str]) -> _Gain:
+        held = [value for value in values if value.is_in(one.values)]
+        new = [value for value in held if not any(value.is_in(other.values) for other in others)]
+        return cls(len(new), len(words & one.words), len(asked & one.words), len(held))
+
+    def order(self, *, is_named: bool, row: int) -> tuple[int, int, bool, int, int]:
+        """The larger, the sooner it is cited."""
+        return self.values, self.words, is_named, self.asked, -row
+
+    def is_enough(self, *, is_first: bool, is_named: bool, may_share_none: bool) -> bool:
+        """Whether it is worth a citation."""
+        if is_first:
+            return bool(self.values or self.words or (may_share_none and is_named and self.asked))
+        if is_named and self.holds and self.asked >= MIN_NEW:
+            return True
+        return bool(self.values) or self.words >= (1 if is_named else MIN_NEW)
+
+
+def without_contradicting(claim: str, rows: Sequence[int], evidence: Sequence[Evidence], *, question: str = "") -> list[int]:
     """The rows without those that say something else than the claim while another one of them says it.
 
-    That is one that lacks a value and adds no word, one that denies what the claim and the other one state or states what they
-    deny, and one that has its words in another order.
+    That is one that lacks a value and adds no part, one that denies what the claim and the other one state or states what they
+    deny, and one that has its words in another order. A part is a value or word of the claim that no other row has, or a value
+    together with words of the ``question``.
     """
     said, words, values = {row: _Said(evidence[row]) for row in rows}, stems(content_words(claim)), values_in(claim)
+    asked = stems(content_words(question)) - words
     is_denied = bool(NEGATION.search(claim))
-    agreeing = [row for row in rows if said[row].denies(words) == is_denied]
-    kept = agreeing or list(rows)
+    kept = [row for row in rows if said[row].denies(words) == is_denied] or list(rows)
     literal = [row for row in kept if said[row].has_in_order(claim)]
-    result = list[int]()
-    for row in kept:
-        others = [other for other in kept if other != row]
-        lacks = {value for value in values if not value.is_in(said[row].values)}
-        is_held_elsewhere = any(all(value.is_in(said[other].values) for value in lacks) for other in others)
-        added = (words & said[row].words) - frozenset[str]().union(*(said[other].words for other in others))
-        is_less = any(words & said[row].words < words & said[other].words for other in others)
-        is_other_order = bool(literal) and row not in literal
-        if (lacks and is_held_elsewhere and not added and not _adds_value(said, row, others, values)) or (
-            (is_less or is_other_order) and not added and not _adds_value(said, row, others, values)
-        ):
-            continue
-        result.append(row)
-    return result
+
+    def adds(row: int) -> bool:
+        others = [said[other] for other in kept if other != row]
+        read = frozenset[str]().union(*(other.words for other in others))
+        gain = _Gain.of(said[row], others, values, words - read, asked - read)
+        return bool(gain.values or gain.words or (gain.holds and gain.asked >= MIN_NEW))
+
+    def says_less(row: int) -> bool:
+        others = [said[other] for other in kept if other != row]
+        lacking = [value for value in values if not value.is_in(said[row].values)]
+        is_held_elsewhere = bool(lacking) and any(other.holds(lacking) for other in others)
+        has_fewer_words = any(words & said[row].words < words & other.words for other in others)
+        return is_held_elsewhere or has_fewer_words or (bool(literal) and row not in literal)
+
+    return [row for row in kept if adds(row) or not says_less(row)]
 
 
 def unborne(question: str, answer: str, texts: Sequence[str]) -> bool:
@@ -149,6 +177,10 @@ class _Said:
         self.words = stems(content_words(f"{passage.title} {passage.document} {passage.edge} {text}"))
         self._sentences = [text[start:end] for start, end in sentences(text)]
 
+    def holds(self, values: Iterable[Value]) -> bool:
+        """Whether it has all of them."""
+        return all(value.is_in(self.values) for value in values)
+
     def denies(self, words: frozenset[str]) -> bool:
         """Whether the sentence that shares most of the words denies something."""
         nearest = max(self._sentences, key=lambda one: len(words & stems(content_words(one))), default="")
@@ -157,21 +189,6 @@ class _Said:
     def has_in_order(self, claim: str) -> bool:
         """Whether one sentence has the claim's words in its order."""
         return any(_is_subsequence(_spoken(claim), _spoken(sentence)) for sentence in self._sentences)
-
-
-def _is_new(gain: tuple[int, int, bool, int, int], *, is_first: bool, may_share_none: bool) -> bool:
-    values, words, is_named, asked, _ = gain
-    if is_first:
-        return bool(values or words or (may_share_none and is_named and asked))
-    return bool(values) or words >= (1 if is_named else MIN_NEW)
-
-
-def _says_as_much(said: _Said, values: frozenset[Value], words: frozenset[str]) -> bool:
-    return all(value.is_in(said.values) for value in values) and words <= said.words
-
-
-def _adds_value(said: dict[int, _Said], row: int, others: Sequence[int], values: frozenset[Value]) -> bool:
-    return any(value.is_in(said[row].values) and not any(value.is_in(said[other].values) for other in others) for value in values)
 
 
 def _spoken(text: str) -> list[str]:

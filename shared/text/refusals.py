@@ -74,41 +74,6 @@ def probability_of(first_token: Mapping[str, float] | None, wanted: str, others:
     return mass[wanted] / total if total > 0 else None
 
 
-def probability_of_start(first_token: Mapping[str, float] | None, text: str) -> float | None:
-    """The probability that an answer begins with ``text``, from log-probabilities of its first token; None without any.
-
-    A token counts from three letters on: a shorter one begins much else, too.
-
-    >>> round(probability_of_start({"Ins": math.log(0.3), "In": math.log(0.5), "The": math.log(0.2)}, "Insufficient information."), 2)
-    0.3
-    """
-    if not first_token:
-        return None
-    started = {token.strip().casefold(): logprob for token, logprob in first_token.items()}
-    return sum(math.exp(logprob) for token, logprob in started.items() if len(token) > 2 and text.casefold().startswith(token))
-
-
-def letters_of(count: int) -> tuple[str, ...]:
-    """The first ``count`` capital letters, by which a prompt numbers what is to be chosen from.
-
-    >>> letters_of(2)
-    ('A', 'B')
-    """
-    return tuple(chr(ord("A") + i) for i in range(count))
-
-
-def most_probable_letter(first_token: Mapping[str, float] | None, count: int) -> int | None:
-    """Which of the first ``count`` letters is the most probable first token; None when none of them is there.
-
-    >>> most_probable_letter({"B": -0.1, "A": -2.0}, 3)
-    1
-    """
-    letters = {letter: i for i, letter in enumerate(letters_of(count))}
-    ranked = sorted((first_token or {}).items(), key=lambda item: -item[1])
-    found = (letters.get(token.strip().upper().rstrip(".):")) for token, _ in ranked)
-    return next((letter for letter in found if letter is not None), None)
-
-
 def is_refusal(text: str) -> bool:
     """Whether an answer says that it lacks information: its first sentence does, or a later one is a plain verdict.
 

@@ -13,7 +13,7 @@ from shared.limits import Deadline
 from shared.ports import Generator, Message, Prompt
 from shared.records import Evidence
 from shared.telemetry.trace import Trace
-from shared.text.citations import ENUMERATED, MARKER, NEGATION
+from shared.text.citations import ENUMERATED, NEGATION
 from shared.text.fence import FENCE_BYTES, Fence, one_line
 from shared.text.prompts import MAX_NAME_CHARS, load_prompt
 from shared.text.refusals import YES_OR_NO, probability_of
@@ -180,19 +180,6 @@ def _bare(word: str) -> str:
     inner = word.lstrip(_PUNCTUATION)
     point = word[: len(word) - len(inner)].endswith(".") and inner[:1].isdigit()
     return ("." * point + inner.rstrip(_PUNCTUATION)).casefold()
-
-
-def may_stand(answer: str, passages: Sequence[Evidence]) -> bool:
-    """Whether words leave it open that the passages together say at least one sentence of an answer.
-
-    >>> from shared.records import ChunkId, DocumentId, EdgeId
-    >>> pumps = Evidence(EdgeId("ward"), DocumentId("d"), "d.md", ChunkId("d:0"), (0, 24), "Two pumps failed in May.", 0.9)
-    >>> may_stand("Pumps failed for want of oil [1].", [pumps]), may_stand("The loan was paid back [1].", [pumps])
-    (True, False)
-    """
-    texts, said = [passage.text for passage in passages], MARKER.sub("", answer)
-    heading = heading_of(passages)
-    return any(by_words(said[start:end], texts, heading=heading) is not False for start, end in sentences(said))
 
 
 def heading_of(passages: Sequence[Evidence]) -> str:
