@@ -62,6 +62,11 @@ class TableQuestion:
         return _RANKS.search(self.text) is not None
 
     @property
+    def lists_all(self) -> bool:
+        """Whether it asks for all there is."""
+        return re.search(r"\ball\b|\bevery\b|\blist\b|\ball[er]?n?\b|\bliste\b", self.text, re.IGNORECASE) is not None
+
+    @property
     def sums(self) -> bool:
         """Whether it asks for a sum."""
         return re.search(r"\btotals?\b|\bsum\b|\bin all\b|\baltogether\b|\binsgesamt\b|\bsumme\b|\bgesamt\w*", self.text, re.I) is not None

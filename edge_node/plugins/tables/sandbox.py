@@ -58,14 +58,14 @@ class Sandbox:
             self._connection.executemany(f'INSERT INTO "{table.name}" (rowid, {names}) VALUES ({marks})', rows)
         self._connection.set_authorizer(self._authorise)
 
-    def run(self, query: str) -> Result:
-        """The result of one statement. Raises QueryError."""
+    def run(self, query: str, *, most: int = MOST_ROWS) -> Result:
+        """The first rows of one statement's result. Raises QueryError."""
         self._read.clear()
         until = time.monotonic() + self._seconds
         self._connection.set_progress_handler(lambda: time.monotonic() > until, STEPS)
         try:
             cursor = self._connection.execute(query)
-            rows = tuple(tuple(row) for row in cursor.fetchmany(MOST_ROWS))
+            rows = tuple(tuple(row) for row in cursor.fetchmany(most))
         except (sqlite3.Error, sqlite3.Warning, ValueError, OverflowError) as error:
             raise QueryError(str(error)) from error
         names = tuple(str(column[0]) for column in cursor.description or ())

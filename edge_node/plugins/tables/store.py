@@ -113,6 +113,11 @@ class TableStore:
                 found[marks[at]] = Passage(chunk_id, (at, min(after, end)))
         return found
 
+    def first_chunk(self, document: DocumentId) -> ChunkId:
+        """The chunk that is cited where none has a row's place."""
+        row = self._database.row("SELECT chunk_id FROM chunks WHERE document_id = ? ORDER BY ordinal LIMIT 1", (document,))
+        return ChunkId(row["chunk_id"] if row else f"{document}:0")
+
 
 def _text(cells: Sequence[Cell]) -> str:
     return json.dumps(cells, ensure_ascii=False)

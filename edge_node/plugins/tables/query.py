@@ -1,0 +1,309 @@
+"""SQL for and of a model: tables as it is shown them, its reply as a query, and which rows a query's result rests on."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+
+from edge_node.plugins.tables.cells import Column, Value, shown
+from edge_node.plugins.tables.matching import Match, Profile
+from edge_node.plugins.tables.sandbox import SqlTable
+from edge_node.plugins.tables.vocabulary import folded
+
+SAMPLE_ROWS = 2
+MOST_CELL_CHARS = 40
+MOST_NAME_CHARS = 32
+FIRST_ID = 1_000_000  # the rowids of table k begin at k + 1 times this
+LEAST_NEAR = 0.75  # difflib's ratio, from which on a text that no cell has is taken for one that a cell has
+KEYWORDS = frozenset(
+    """
+    abort action add after all alter always analyze and as asc attach autoincrement before begin between by cascade case cast check collate
+    column commit conflict constraint create cross current database default deferrable deferred delete desc detach distinct do drop each
+    else end escape except exclude exclusive exists explain fail filter first following for foreign from full generated glob group groups
+    having if ignore immediate in index indexed initially inner insert instead intersect into is isnull join key last left like limit match
+    materialized natural no not nothing notnull null nulls of offset on or order others outer over partition plan pragma preceding primary
+    query raise range recursive references regexp reindex release rename replace restrict returning right rollback row rows savepoint
+    select set table temp temporary then ties to transaction trigger unbounded union unique update using vacuum values view virtual when
+    where window with without
+    """.split()  # noqa: SIM905
+)
+_TYPES = {"number": "REAL", "date": "TEXT COLLATE NOCASE", "text": "TEXT COLLATE NOCASE"}
+_SHOWN_TYPES = {"date": "DATE", "text": "TEXT"}
+_TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]|[\w.]+|<=|>=|<>|!=|==|\|\||[^\s\w]")
+_CLAUSES = ("select", "from", "where", "group", "having", "order", "limit", "offset", "window")
+_SETS = frozenset({"union", "intersect", "except"})
+_EQUAL = re.compile(r"(?P<column>[\w.\"`]+)\s*(?:=|==|\bIS\b)\s*'(?P<text>(?:[^']|'')*)'", re.IGNORECASE)
+_LIKE = re.compile(r"(?P<column>[\w.\"`]+)\s+LIKE\s+'(?P<text>(?:[^']|'')*)'", re.IGNORECASE)
+_SUMMARISED = re.compile(r"\b(?:count|sum|avg|total|group_concat)\s*\(", re.IGNORECASE)
+_EXTREME = re.compile(r"\b(?:min|max)\s*\(", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A table as the model and SQL know it. ``columns``: by SQL name."""
+
+    profile: Profile
+    sql: SqlTable
+    columns: Mapping[str, Column]
+
+    def row_of(self, identity: int) -> int | None:
+        """The row of the document's table with a rowid; None where another table has it."""
+        at = identity - self.sql.first_id
+        return self.profile.data.rows[at] if 0 <= at < len(self.profile.data.rows) else None
+
+
+def sources_of(found: Match) -> list[Source]:
+    """The tables of a match, each under a short name of its own."""
+    made, taken = list[Source](), set[str]()
+    for at, profile in enumerate(found.tables):
+        stored = profile.stored
+        stem = stored.document.rpartition("/")[2].rpartition(".")[0] or stored.document
+        sheet = stored.table.name.rpartition(", ")[2].rpartition(".")[0] or stored.table.name
+        name = _unique(identifier(sheet or stem, fallback="t"), taken)
+        columns, names = dict[str, Column](), set[str]()
+        for number, column in enumerate(profile.data.columns, start=1):
+            columns[_unique(identifier(column.heading, fallback=f"column_{number}"), names)] = column
+        kinds = tuple((sql_name, _TYPES[column.kind]) for sql_name, column in columns.items())
+        rows = tuple(zip(*(column.values for column in columns.values()), strict=True))
+        made.append(Source(profile, SqlTable(name, kinds, rows, (at + 1) * FIRST_ID), columns))
+    return made
+
+
+def identifier(text: str, *, fallback: str) -> str:
+    """A heading as a name that SQL reads without quotes.
+
+    >>> [identifier(text, fallback="c1") for text in ("Lead time (working days)", "Water losses %", "No.", "order", "2025 actual", "–")]
+    ['lead_time_working_days', 'water_losses_percent', 'no_value', 'order_value', 'y2025_actual', 'c1']
+    """
+    plain = folded(text).replace("ß", "ss").replace("%", " percent ").replace("µ", "u").replace("μ", "u")
+    name = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")[:MOST_NAME_CHARS].rstrip("_")
+    if not name:
+        return fallback
+    name = f"y{name}" if name[0].isdigit() else name
+    return f"{name}_value" if name in KEYWORDS else name
+
+
+def _unique(name: str, taken: set[str]) -> str:
+    number, found = 2, name
+    while found in taken:
+        found, number = f"{name}_{number}", number + 1
+    taken.add(found)
+    return found
+
+
+def tables_text(found: Match, sources: Sequence[Source]) -> str:
+    """The tables as the prompt shows them: columns, some rows, and the values that the question names."""
+    lines = list[str]()
+    for source, hints in zip(sources, found.hints, strict=True):
+        stored = source.profile.stored
+        columns = ", ".join(f"{name} {_shown_type(column)}" for name, column in source.columns.items())
+        about = ", ".join(filter(None, (stored.document.rpartition("/")[2], stored.table.name)))
+        lines.append(f"CREATE TABLE {source.sql.name} ({columns}) -- {len(source.sql.rows)} rows of {about}")
+        lines += [f"-- {_row_text(row)}" for row in source.sql.rows[:SAMPLE_ROWS]]
+        names = list(source.columns)
+        lines += [f"-- {names[at]}: {', '.join(_quoted(value) for value in values)}" for at, values in sorted(hints.items())]
+    return "\n".join(lines)
+
+
+def _shown_type(column: Column) -> str:
+    if column.kind != "number":
+        return _SHOWN_TYPES[column.kind]
+    return "INTEGER" if all(value is None or float(value).is_integer() for value in column.values) else "REAL"
+
+
+def _row_text(row: Sequence[Value]) -> str:
+    cells = ("NULL" if value is None else _quoted(value) if isinstance(value, str) else shown(value) for value in row)
+    return ", ".join(cells)
+
+
+def _quoted(text: str) -> str:
+    cut = text if len(text) <= MOST_CELL_CHARS else text[: MOST_CELL_CHARS - 1] + "…"
+    return "'" + cut.replace("'", "''") + "'"
+
+
+def query_in(reply: str) -> str:
+    """The first query of a reply; "" where there is none.
+
+    >>> query_in("```sql\\nSELECT a FROM t WHERE b = ';';\\n```\\nThis lists a."), query_in("I cannot.")
+    ("SELECT a FROM t WHERE b = ';'", '')
+    """
+    text = re.sub(r"```(?:sql|sqlite)?", "\n", reply)
+    found = re.search(r"\b(?:SELECT|WITH)\b", text, re.IGNORECASE)
+    if found is None:
+        return ""
+    depth_free = re.match(r"(?:'(?:[^']|'')*'|\"[^\"]*\"|[^;'\"])*", text[found.start() :])
+    query = depth_free[0] if depth_free else ""
+    return " ".join(re.split(r"\n\s*\n", query)[0].split())
+
+
+def with_real_values(query: str, sources: Sequence[Source]) -> str:
+    """A query whose texts that no cell has are those of cells that have or resemble them.
+
+    A text that stands in cells beside other words is looked for with LIKE; one that is misspelt becomes the nearest one.
+    """
+
+    def texts(column: str) -> list[str]:
+        name = column.rpartition(".")[2].strip('"`').casefold()
+        columns = [one.columns[name] for one in sources if name in one.columns]
+        return [value for one in columns for value in dict.fromkeys(one.values) if isinstance(value, str)]
+
+    def equal(found: re.Match[str]) -> str:
+        text, cells = found["text"].replace("''", "'"), texts(found["column"])
+        if not cells or folded(text) in map(folded, cells):
+            return found[0]
+        if text and any(folded(text) in folded(cell) for cell in cells):
+            return f"{found['column']} LIKE '%{found['text']}%'"
+        near = _nearest(text, cells)
+        return f"{found['column']} = {_literal(near)}" if near else found[0]
+
+    def like(found: re.Match[str]) -> str:
+        text, cells = found["text"].replace("''", "'").strip("%"), texts(found["column"])
+        if not cells or "%" in text or "_" in text or any(folded(text) in folded(cell) for cell in cells):
+            return found[0]
+        near = _nearest(text, cells) or _nearest(text, [word for cell in cells for word in cell.split()])
+        return f"{found['column']} LIKE {_literal(f'%{near}%')}" if near else found[0]
+
+    return _LIKE.sub(like, _EQUAL.sub(equal, query))
+
+
+def _nearest(text: str, cells: Sequence[str]) -> str:
+    by_fold = {folded(cell): cell for cell in cells}
+    near = get_close_matches(folded(text), list(by_fold), n=1, cutoff=LEAST_NEAR)
+    has_digits = any(map(str.isdigit, text))
+    return by_fold[near[0]] if near and not has_digits else ""
+
+
+def _literal(text: str) -> str:
+    return "'" + text.replace("'", "''") + "'"
+
+
+def literals(query: str) -> list[str]:
+    """The texts and numbers that a query compares with.
+
+    >>> literals("SELECT a2 FROM t WHERE b = 'x y' AND c > 4.5 LIMIT 1")
+    ['x y', '4.5', '1']
+    """
+    tokens = _TOKEN.findall(query)
+    texts = [token[1:-1].replace("''", "'").strip("%") for token in tokens if token.startswith("'")]
+    return texts + [token for token in tokens if re.fullmatch(r"\d+(?:\.\d+)?", token)]
+
+
+@dataclass(frozen=True, slots=True)
+class Select:
+    """One SELECT of a query by clause, each without its keyword; "" where it has none. ``depth``: how many brackets it stands in."""
+
+    clauses: Mapping[str, str]
+    depth: int
+
+    def __getitem__(self, clause: str) -> str:
+        return self.clauses.get(clause, "")
+
+    @property
+    def summarises(self) -> bool:
+        """Whether it counts, sums or groups rows."""
+        return bool(self["group"]) or _SUMMARISED.search(_without_brackets(self["select"])) is not None
+
+    @property
+    def has_extreme(self) -> bool:
+        """Whether it takes the least or the most of a column."""
+        return _EXTREME.search(_without_brackets(self["select"])) is not None
+
+
+def _without_brackets(text: str) -> str:
+    """A select list without the queries in it."""
+    return re.sub(r"\(\s*SELECT\b.*\)", "", text, flags=re.IGNORECASE | re.DOTALL)
+
+
+def selects(query: str) -> list[Select]:
+    """Every SELECT of a query, in the order of their first words.
+
+    >>> [(one["select"], one["from"], one["where"]) for one in selects("SELECT (SELECT a FROM t WHERE b = 'x') - 1")]
+    [("( SELECT a FROM t WHERE b = 'x' ) - 1", '', ''), ('a', 't', "b = 'x'")]
+    """
+    tokens = _TOKEN.findall(query)
+    depths, depth = list[int](), 0
+    for token in tokens:
+        depth -= token == ")"
+        depths.append(depth)
+        depth += token == "("
+    starts = [at for at, token in enumerate(tokens) if token.casefold() == "select"]
+    return [Select(_clauses(tokens, depths, start), depths[start]) for start in starts]
+
+
+def _clauses(tokens: Sequence[str], depths: Sequence[int], start: int) -> dict[str, str]:
+    found, clause = dict[str, list[str]](), "select"
+    for token, depth in zip(tokens[start + 1 :], depths[start + 1 :], strict=True):
+        word = token.casefold()
+        if depth < depths[start] or (depth == depths[start] and word in _SETS):
+            break
+        if depth == depths[start] and word in _CLAUSES:
+            clause = word
+        elif not (depth == depths[start] and word == "by" and clause in ("group", "order") and clause not in found):
+            found.setdefault(clause, []).append(token)
+    return {name: " ".join(words) for name, words in found.items()}
+
+
+def row_queries(query: str, sources: Sequence[Source]) -> list[tuple[str, int]]:
+    """Queries for the rows that a query's result rests on, those of its outermost SELECT with a table; the first columns are rowids.
+
+    Each with the number of these columns.
+    """
+    found, outermost = list[tuple[str, int]](), None
+    for select in selects(query):
+        names = _row_names(select["from"], sources)
+        if not names or (outermost is not None and select.depth > outermost):
+            continue
+        if outermost is None and select["from"]:
+            outermost = select.depth
+        found.append((_row_query(select, ", ".join(names)), len(names)))
+    return found
+
+
+def _row_query(select: Select, names: str) -> str:
+    where = f" WHERE {select['where']}" if select["where"] else ""
+    rows = f"FROM {select['from']}"
+    if select["group"]:
+        having = f" HAVING {select['having']}" if select["having"] else ""
+        groups = f"SELECT {select['group']} {rows}{where} GROUP BY {select['group']}{having}{_ordered(select)}"
+        return f"SELECT {names} {rows} WHERE ({select['where'] or 1}) AND ({select['group']}) IN ({groups})"
+    if select.summarises:
+        return f"SELECT {names} {rows}{where}"
+    if select.has_extreme:  # SQLite takes other columns from the row of a single MIN or MAX
+        return f"SELECT {names}, {select['select']} {rows}{where}"
+    return f"SELECT {names} {rows}{where}{_ordered(select)}"
+
+
+def _ordered(select: Select) -> str:
+    order = f" ORDER BY {select['order']}" if select["order"] else ""
+    return order + (f" LIMIT {select['limit']}" if select["limit"] else "")
+
+
+def _row_names(tables: str, sources: Sequence[Source]) -> list[str]:
+    """What names the rowid of each table of a FROM; none where it has a query in brackets."""
+    if re.search(r"\bselect\b", tables, re.IGNORECASE):
+        return []
+    known, found = {source.sql.name for source in sources}, list[str]()
+    for part in re.split(r",|\bjoin\b", tables, flags=re.IGNORECASE):
+        words = [word.strip('"`') for word in re.split(r"\s+", part.strip())]
+        if words[0].casefold() not in known:
+            continue
+        after = [word for word in words[1:3] if word.casefold() != "as"]
+        is_alias = bool(after) and after[0].casefold() not in KEYWORDS and after[0].isidentifier()
+        found.append(f"{after[0] if is_alias else words[0]}.rowid")
+    return found
+
+
+def label(name: str, sources: Sequence[Source]) -> str:
+    """What a column of a result is, in the words of the headings.
+
+    A name that the query gave, as in ``AS total``, stays, with blanks for its underscores.
+    """
+    headings = {sql_name: column.heading for source in sources for sql_name, column in source.columns.items()}
+    bare = re.sub(r"\b\w+\.(?=\w)", "", name).strip('"`')
+    if bare.casefold() in headings:
+        return headings[bare.casefold()]
+    if re.fullmatch(r"\w+", bare):
+        return bare.replace("_", " ")
+    return re.sub(r"[A-Za-z_]\w*", lambda word: headings.get(word[0].casefold(), word[0]), bare)
