@@ -16,7 +16,7 @@ from edge_node.plugins.tables.vocabulary import SMALL, UNITS, is_same, meanings,
 
 MOST_TABLES = 2  # that a query may read
 NEARLY_AS_GOOD = 0.85  # of the best table's score: the model is shown both
-MOST_VALUES = 4  # of a column that are shown as hints
+MOST_HINTS = 6  # of a table
 OTHER_YEAR = 0.5  # of its score counts where the title says another year than the question
 _YEAR = re.compile(r"(?:19|20)\d\d")
 OF_TITLE, OF_CELL, OF_HEADING = 0.7, 1.0, 1.1  # what a word counts, by where it stands
@@ -93,11 +93,20 @@ def _is_month(word: str, month: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
+class Hint:
+    """The texts of a column that have the same words of a question."""
+
+    column: int
+    values: tuple[str, ...]
+    words: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Match:
-    """Tables that a question is about, the likeliest first; ``hints``: by table and column, the cells that the question names."""
+    """Tables that a question is about, the likeliest first; ``hints``: for each, the cells that the question names."""
 
     tables: tuple[Profile, ...]
-    hints: tuple[dict[int, list[str]], ...]
+    hints: tuple[tuple[Hint, ...], ...]
 
 
 def match(question: TableQuestion, profiles: Sequence[Profile]) -> Match | None:
@@ -177,15 +186,18 @@ def _strength(profile: Profile, asked: Asked) -> float:
     return OF_TITLE if profile.in_title(asked) else 0.0
 
 
-def _hints(question: TableQuestion, profile: Profile, strange: set[Asked]) -> dict[int, list[str]]:
-    """By column the texts that share most of their words with the question, best first."""
-    counts = dict[tuple[int, str], float]()
+def _hints(question: TableQuestion, profile: Profile, strange: set[Asked]) -> tuple[Hint, ...]:
+    """The cells that have most of the question's words, by column; those with some of the words of others are left out."""
+    words = defaultdict[tuple[int, str], set[str]](set)
     for one in question.words:
         for cell in profile.cells(one, loosely=one in strange):
-            counts[cell] = counts.get(cell, 0.0) + 1.0
-    found = dict[int, list[str]]()
-    for (column, value), count in sorted(counts.items(), key=lambda item: (-item[1], len(item[0][1]))):
-        if profile.data.columns[column].kind != "text" or (best := found.setdefault(column, [])) and len(best) >= MOST_VALUES:
-            continue
-        best.append(value)
-    return {column: values for column, values in found.items() if values}
+            if profile.data.columns[cell[0]].kind == "text":
+                words[cell].add(one.word)
+    groups = defaultdict[tuple[int, frozenset[str]], list[str]](list)
+    for (column, value), named in sorted(words.items(), key=lambda item: (item[0][0], len(item[0][1]), item[0][1])):
+        groups[column, frozenset(named)].append(value)
+    named_sets = {named for _, named in groups}
+    found = [(len(named), Hint(column, tuple(values), named)) for (column, named), values in groups.items()]
+    kept = [(count, hint) for count, hint in found if not any(hint.words < others for others in named_sets)]
+    kept.sort(key=lambda item: -item[0])
+    return tuple(hint for _, hint in kept[:MOST_HINTS])

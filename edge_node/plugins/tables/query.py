@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
 from edge_node.plugins.tables.cells import Column, Value, shown
-from edge_node.plugins.tables.matching import Match, Profile
+from edge_node.plugins.tables.matching import Hint, Match, Profile, stems_of
+from edge_node.plugins.tables.question import TableQuestion
 from edge_node.plugins.tables.sandbox import SqlTable
-from edge_node.plugins.tables.vocabulary import folded
+from edge_node.plugins.tables.vocabulary import UNITS, folded, is_same, meanings, stem, words_of
 
 SAMPLE_ROWS = 2
 MOST_CELL_CHARS = 40
@@ -93,8 +94,8 @@ def _unique(name: str, taken: set[str]) -> str:
     return found
 
 
-def tables_text(found: Match, sources: Sequence[Source]) -> str:
-    """The tables as the prompt shows them: columns, some rows, and the values that the question names."""
+def tables_text(asked: TableQuestion, found: Match, sources: Sequence[Source]) -> str:
+    """The tables as the prompt shows them: columns, some rows, and what of them the question names."""
     lines = list[str]()
     for source, hints in zip(sources, found.hints, strict=True):
         stored = source.profile.stored
@@ -102,9 +103,39 @@ def tables_text(found: Match, sources: Sequence[Source]) -> str:
         about = ", ".join(filter(None, (stored.document.rpartition("/")[2], stored.table.name)))
         lines.append(f"CREATE TABLE {source.sql.name} ({columns}) -- {len(source.sql.rows)} rows of {about}")
         lines += [f"-- {_row_text(row)}" for row in source.sql.rows[:SAMPLE_ROWS]]
-        names = list(source.columns)
-        lines += [f"-- {names[at]}: {', '.join(_quoted(value) for value in values)}" for at, values in sorted(hints.items())]
+        lines += [f"-- {line}" for line in _hint_lines(asked, source, hints)]
     return "\n".join(lines)
+
+
+def _hint_lines(asked: TableQuestion, source: Source, hints: Sequence[Hint]) -> Iterator[str]:
+    names = list(source.columns)
+    for hint in hints:
+        pattern = _pattern(hint) if len(hint.values) > 1 else ""
+        if pattern:
+            yield f"{' '.join(sorted(hint.words))}: {names[hint.column]} LIKE {_literal(pattern)}"
+        else:
+            yield f"{' '.join(sorted(hint.words))}: {names[hint.column]} = {_literal(hint.values[0])}"
+    for word in asked.words:
+        if word.month:
+            dates = [name for name, column in source.columns.items() if column.kind == "date"]
+            years = sorted(day for day in source.profile.days if day[5:] == f"{word.month:02}")
+            yield from (f"{word.word}: {name} LIKE '{year}%'" for name in dates for year in years[-1:])
+        elif not word.is_name:
+            columns = [names[at] for at in source.profile.heading_columns(word)]
+            if len(columns) == 1 and folded(word.word) not in columns:
+                yield f"{word.word}: {columns[0]}"
+
+
+def _pattern(hint: Hint) -> str:
+    """What LIKE finds those texts by: the words that all of them have in common with the question, as the first one has them."""
+    words = [word for word in words_of(hint.values[0]) if any(_is_form(word, named) for named in hint.words)]
+    pattern = f"%{'%'.join(words)}%"
+    matcher = re.compile(".*".join(re.escape(folded(word)) for word in words))
+    return pattern if words and all(matcher.search(folded(value)) for value in hint.values) else ""
+
+
+def _is_form(word: str, named: str) -> bool:
+    return stem(word) in meanings(named) or is_same(stem(word), stem(named))
 
 
 def _shown_type(column: Column) -> str:
@@ -190,6 +221,37 @@ def literals(query: str) -> list[str]:
     return texts + [token for token in tokens if re.fullmatch(r"\d+(?:\.\d+)?", token)]
 
 
+_CONDITION = re.compile(
+    r"(?P<column>[A-Za-z_][\w.]*)\s*(?:<=|>=|<>|!=|==|=|<|>|(?:NOT )?LIKE|IS(?: NOT)?)\s*(?P<value>'(?:[^']|'')*'|\d+(?:\.\d+)?)", re.IGNORECASE
+)
+
+
+def invented(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str:
+    """The first condition of a query of which the question says nothing, neither of its column nor of its value; "": there is none."""
+    words = {one for word in words_of(asked.text) for one in (*meanings(word), stem(word))} | stems_of(asked.text)
+    for found in _CONDITION.finditer(query):
+        name, value = found["column"].rpartition(".")[2].casefold(), found["value"]
+        columns = [source.columns[name] for source in sources if name in source.columns]
+        if not columns:
+            continue
+        if value.startswith("'") and re.match(r"'%?\d{4}", value) and columns[0].kind == "date":
+            is_said = _is_said_date(value.strip("'%"), asked)
+        else:
+            plain = {one for one in stems_of(columns[0].heading) if one not in UNITS and not one.isdecimal()}
+            texts = {one for one in stems_of(value) if not one.isdecimal() or one not in "01"}
+            is_said = any(one in words or any(is_same(one, word) for word in words) for one in plain | texts)
+        if not is_said:
+            return found[0]
+    return ""
+
+
+def _is_said_date(text: str, asked: TableQuestion) -> bool:
+    """Whether a day that a query compares with may come from the question: its day is there, or it begins or ends a month."""
+    parts = text.split("-")
+    days = {str(int(number)) for number in re.findall(r"\d{1,2}", asked.text)}
+    return len(parts) < 3 or not parts[2][:2].isdigit() or parts[2][:2] in ("01", "28", "29", "30", "31") or str(int(parts[2][:2])) in days
+
+
 @dataclass(frozen=True, slots=True)
 class Select:
     """One SELECT of a query by clause, each without its keyword; "" where it has none. ``depth``: how many brackets it stands in."""
@@ -255,9 +317,9 @@ def row_queries(query: str, sources: Sequence[Source]) -> list[tuple[str, int]]:
         names = _row_names(select["from"], sources)
         if not names or (outermost is not None and select.depth > outermost):
             continue
-        if outermost is None and select["from"]:
-            outermost = select.depth
+        outermost = select.depth
         found.append((_row_query(select, ", ".join(names)), len(names)))
+        found += row_queries(select["select"], sources)
     return found
 
 
@@ -295,6 +357,11 @@ def _row_names(tables: str, sources: Sequence[Source]) -> list[str]:
     return found
 
 
+def _first_list(expression: str) -> str:
+    """The columns that the queries within an expression select, and what stands outside of them."""
+    return re.sub(r"\bWHERE\b[^()]*|\bFROM\b\s+\w+", " ", expression, flags=re.IGNORECASE)
+
+
 def label(name: str, sources: Sequence[Source]) -> str:
     """What a column of a result is, in the words of the headings.
 
@@ -306,4 +373,7 @@ def label(name: str, sources: Sequence[Source]) -> str:
         return headings[bare.casefold()]
     if re.fullmatch(r"\w+", bare):
         return bare.replace("_", " ")
+    if re.search(r"\bselect\b", bare, re.IGNORECASE):
+        named = (headings[word.casefold()] for word in re.findall(r"[A-Za-z_]\w*", _first_list(bare)) if word.casefold() in headings)
+        return " − ".join(dict.fromkeys(named)) or "…"
     return re.sub(r"[A-Za-z_]\w*", lambda word: headings.get(word[0].casefold(), word[0]), bare)

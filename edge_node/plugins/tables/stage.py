@@ -10,11 +10,11 @@ from contextlib import closing
 from edge_node.documents.readers.text import row_sentence
 from edge_node.plugins.tables.cells import shown
 from edge_node.plugins.tables.matching import Match, Profile, match
-from edge_node.plugins.tables.query import Source, query_in, row_queries, sources_of, tables_text, with_real_values
+from edge_node.plugins.tables.query import Source, invented, query_in, row_queries, sources_of, tables_text, with_real_values
 from edge_node.plugins.tables.question import TableQuestion, question_of
 from edge_node.plugins.tables.sandbox import QueryError, Result, Sandbox
 from edge_node.plugins.tables.store import TableKey, TableStore
-from edge_node.plugins.tables.wording import Cited, Outcome, doubt, said
+from edge_node.plugins.tables.wording import Cited, Outcome, doubt, is_empty, said
 from shared.errors import ModelError
 from shared.limits import Deadline
 from shared.ports import Generator, Message, Prompt
@@ -81,25 +81,20 @@ class TableStage:
         return match(asked, profiles)
 
     async def _outcome(self, asked: TableQuestion, found: Match, trace: Trace, deadline: Deadline) -> Outcome | None:
-        """What a query gives that nothing speaks against; one more is asked for where the first cannot be run, or finds nothing."""
+        """What a query gives that nothing speaks against; one more is asked for where something may be mended."""
         sources, task = sources_of(found), ""
         for _ in range(TRIES):
-            query = await self._written(asked, found, sources, task, trace, deadline)
-            query = with_real_values(query, sources)
+            query = with_real_values(await self._written(asked, found, sources, task, trace, deadline), sources)
             if not query:
                 return None
-            try:
-                with trace.step("run query"):
-                    outcome = await asyncio.to_thread(run, query, sources)
-            except QueryError as error:
-                log.info("a query cannot be run: %s", redacted(error))
-                task = f"This query fails: {query}\nSQLite says: {error}. Write another one."
-                continue
-            why_not = doubt(asked, outcome)
-            if why_not:
-                log.info("a query's result is no answer: %s", why_not)
+            with trace.step("run query"):
+                outcome, why_not = await asyncio.to_thread(tried, query, asked, sources)
+            if outcome is not None and not why_not:
+                return outcome
+            log.info("a query gives no answer: %s", why_not.partition(":")[0])
+            if outcome is not None:
                 return None
-            return outcome
+            task = f"A wrong query: {query}\n{why_not}. Write another one."
         return None
 
     async def _written(
@@ -129,12 +124,26 @@ class TableStage:
 
 def query_prompt(asked: TableQuestion, found: Match, sources: Sequence[Source], task: str = "") -> tuple[Message, ...]:
     """The messages that ask for a query. Rules and examples come first, so a server keeps them from question to question."""
-    return QUERY.render(tables=one_line_each(tables_text(found, sources)), question=one_line(asked.text), task=task)
+    return QUERY.render(tables=one_line_each(tables_text(asked, found, sources)), question=one_line(asked.text), task=task)
 
 
 def one_line_each(text: str) -> str:
     """Each line without what no reader sees."""
     return "\n".join(one_line(line) for line in text.split("\n"))
+
+
+def tried(query: str, asked: TableQuestion, sources: Sequence[Source]) -> tuple[Outcome | None, str]:
+    """What a query gives, and what speaks against it as an answer, if anything; None: another query may give one."""
+    condition = invented(query, asked, sources)
+    if condition:
+        return None, f"The question does not say: {condition}"
+    try:
+        outcome = run(query, sources)
+    except QueryError as error:
+        return None, f"SQLite says: {error}"
+    if is_empty(outcome):
+        return None, "It finds no row"
+    return outcome, doubt(asked, outcome)
 
 
 def run(query: str, sources: Sequence[Source]) -> Outcome:

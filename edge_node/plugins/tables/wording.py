@@ -60,8 +60,8 @@ class Outcome:
 def doubt(question: TableQuestion, outcome: Outcome) -> str:
     """Why a result is no answer to a question; "" where nothing speaks against it. The log gets it."""
     rows, first = outcome.result.rows, outcome.first
-    if not rows or all(value is None for row in rows for value in row) or not outcome.rows:
-        return "nothing was found"
+    if not outcome.rows:
+        return "it rests on no row"
     if len(rows) > MOST_SAID:
         return "the list is too long"
     has_limit_alone = bool(first["limit"]) and not first["order"] and not first.summarises
@@ -78,6 +78,12 @@ def doubt(question: TableQuestion, outcome: Outcome) -> str:
     if question.counts and not _has_number(outcome):
         return "it counts nothing"
     return _unmet(question, outcome)
+
+
+def is_empty(outcome: Outcome) -> bool:
+    """Whether a result has no row, or nothing in its rows, or counts none."""
+    rows = outcome.result.rows
+    return not rows or all(value is None for row in rows for value in row) or (len(rows) == 1 and not outcome.rows)
 
 
 def _is_in_heading(question: TableQuestion, outcome: Outcome) -> bool:
