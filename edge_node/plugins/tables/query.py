@@ -1,4 +1,4 @@
-"""SQL for and of a model: tables as it is shown them, its reply as a query, and which rows a query's result rests on."""
+"""SQL for and of a model: tables as it is shown them, and its reply as a query with its rows."""
 
 from __future__ import annotations
 
@@ -7,9 +7,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 
-from edge_node.plugins.tables.cells import Column, Value, shown
+from edge_node.plugins.tables.cells import MONTHS, Column, Value, shown
 from edge_node.plugins.tables.matching import Hint, Match, Profile, stems_of
-from edge_node.plugins.tables.question import TableQuestion
+from edge_node.plugins.tables.question import Asked, TableQuestion
 from edge_node.plugins.tables.sandbox import SqlTable
 from edge_node.plugins.tables.vocabulary import UNITS, folded, is_same, meanings, stem, words_of
 
@@ -17,25 +17,34 @@ SAMPLE_ROWS = 2
 MOST_CELL_CHARS = 40
 MOST_NAME_CHARS = 32
 FIRST_ID = 1_000_000  # the rowids of table k begin at k + 1 times this
-LEAST_NEAR = 0.75  # difflib's ratio, from which on a text that no cell has is taken for one that a cell has
+LEAST_NEAR = (
+    0.75  # difflib's ratio, from which on a text that no cell has is taken for one that a cell has
+)
 KEYWORDS = frozenset(
     """
-    abort action add after all alter always analyze and as asc attach autoincrement before begin between by cascade case cast check collate
-    column commit conflict constraint create cross current database default deferrable deferred delete desc detach distinct do drop each
-    else end escape except exclude exclusive exists explain fail filter first following for foreign from full generated glob group groups
-    having if ignore immediate in index indexed initially inner insert instead intersect into is isnull join key last left like limit match
-    materialized natural no not nothing notnull null nulls of offset on or order others outer over partition plan pragma preceding primary
-    query raise range recursive references regexp reindex release rename replace restrict returning right rollback row rows savepoint
-    select set table temp temporary then ties to transaction trigger unbounded union unique update using vacuum values view virtual when
-    where window with without
+    abort action add after all alter always analyze and as asc attach autoincrement before begin
+    between by cascade case cast check collate column commit conflict constraint create cross
+    current database default deferrable deferred delete desc detach distinct do drop each else
+    end escape except exclude exclusive exists explain fail filter first following for foreign
+    from full generated glob group groups having if ignore immediate in index indexed initially
+    inner insert instead intersect into is isnull join key last left like limit match
+    materialized natural no not nothing notnull null nulls of offset on or order others outer
+    over partition plan pragma preceding primary query raise range recursive references regexp
+    reindex release rename replace restrict returning right rollback row rows savepoint select
+    set table temp temporary then ties to transaction trigger unbounded union unique update
+    using vacuum values view virtual when where window with without
     """.split()  # noqa: SIM905
 )
 _TYPES = {"number": "REAL", "date": "TEXT COLLATE NOCASE", "text": "TEXT COLLATE NOCASE"}
 _SHOWN_TYPES = {"date": "DATE", "text": "TEXT"}
-_TOKEN = re.compile(r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]|[\w.]+|<=|>=|<>|!=|==|\|\||[^\s\w]")
+_TOKEN = re.compile(
+    r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]|[\w.]+|<=|>=|<>|!=|==|\|\||[^\s\w]"
+)
 _CLAUSES = ("select", "from", "where", "group", "having", "order", "limit", "offset", "window")
 _SETS = frozenset({"union", "intersect", "except"})
-_EQUAL = re.compile(r"(?P<column>[\w.\"`]+)\s*(?:=|==|\bIS\b)\s*'(?P<text>(?:[^']|'')*)'", re.IGNORECASE)
+_EQUAL = re.compile(
+    r"(?P<column>[\w.\"`]+)\s*(?:=|==|\bIS\b)\s*'(?P<text>(?:[^']|'')*)'", re.IGNORECASE
+)
 _LIKE = re.compile(r"(?P<column>[\w.\"`]+)\s+LIKE\s+'(?P<text>(?:[^']|'')*)'", re.IGNORECASE)
 _SUMMARISED = re.compile(r"\b(?:count|sum|avg|total|group_concat)\s*\(", re.IGNORECASE)
 _EXTREME = re.compile(r"\b(?:min|max)\s*\(", re.IGNORECASE)
@@ -65,7 +74,9 @@ def sources_of(found: Match) -> list[Source]:
         name = _unique(identifier(sheet or stem, fallback="t"), taken)
         columns, names = dict[str, Column](), set[str]()
         for number, column in enumerate(profile.data.columns, start=1):
-            columns[_unique(identifier(column.heading, fallback=f"column_{number}"), names)] = column
+            columns[_unique(identifier(column.heading, fallback=f"column_{number}"), names)] = (
+                column
+            )
         kinds = tuple((sql_name, _TYPES[column.kind]) for sql_name, column in columns.items())
         rows = tuple(zip(*(column.values for column in columns.values()), strict=True))
         made.append(Source(profile, SqlTable(name, kinds, rows, (at + 1) * FIRST_ID), columns))
@@ -75,10 +86,17 @@ def sources_of(found: Match) -> list[Source]:
 def identifier(text: str, *, fallback: str) -> str:
     """A heading as a name that SQL reads without quotes.
 
-    >>> [identifier(text, fallback="c1") for text in ("Lead time (working days)", "Water losses %", "No.", "order", "2025 actual", "–")]
-    ['lead_time_working_days', 'water_losses_percent', 'no_value', 'order_value', 'y2025_actual', 'c1']
+    >>> texts = ("Lead time (days)", "Water losses %", "No.", "2025 actual", "–")
+    >>> [identifier(text, fallback="c1") for text in texts]
+    ['lead_time_days', 'water_losses_percent', 'no_value', 'y2025_actual', 'c1']
     """
-    plain = folded(text).replace("ß", "ss").replace("%", " percent ").replace("µ", "u").replace("μ", "u")
+    plain = (
+        folded(text)
+        .replace("ß", "ss")
+        .replace("%", " percent ")
+        .replace("µ", "u")
+        .replace("μ", "u")
+    )
     name = re.sub(r"[^a-z0-9]+", "_", plain).strip("_")[:MOST_NAME_CHARS].rstrip("_")
     if not name:
         return fallback
@@ -95,13 +113,17 @@ def _unique(name: str, taken: set[str]) -> str:
 
 
 def tables_text(asked: TableQuestion, found: Match, sources: Sequence[Source]) -> str:
-    """The tables as the prompt shows them: columns, some rows, and what of them the question names."""
+    """The tables as the prompt shows them: columns, some rows, and what the question names."""
     lines = list[str]()
     for source, hints in zip(sources, found.hints, strict=True):
         stored = source.profile.stored
-        columns = ", ".join(f"{name} {_shown_type(column)}" for name, column in source.columns.items())
+        columns = ", ".join(
+            f"{name} {_shown_type(column)}" for name, column in source.columns.items()
+        )
         about = ", ".join(filter(None, (stored.document.rpartition("/")[2], stored.table.name)))
-        lines.append(f"CREATE TABLE {source.sql.name} ({columns}) -- {len(source.sql.rows)} rows of {about}")
+        lines.append(
+            f"CREATE TABLE {source.sql.name} ({columns}) -- {len(source.sql.rows)} rows of {about}"
+        )
         lines += [f"-- {_row_text(row)}" for row in source.sql.rows[:SAMPLE_ROWS]]
         lines += [f"-- {line}" for line in _hint_lines(asked, source, hints)]
     return "\n".join(lines)
@@ -110,25 +132,43 @@ def tables_text(asked: TableQuestion, found: Match, sources: Sequence[Source]) -
 def _hint_lines(asked: TableQuestion, source: Source, hints: Sequence[Hint]) -> Iterator[str]:
     names = list(source.columns)
     for hint in hints:
+        said, name = " ".join(sorted(hint.words)), names[hint.column]
         pattern = _pattern(hint) if len(hint.values) > 1 else ""
         if pattern:
-            yield f"{' '.join(sorted(hint.words))}: {names[hint.column]} LIKE {_literal(pattern)}"
+            yield f"{said}: {name} LIKE {_literal(pattern)}"
         else:
-            yield f"{' '.join(sorted(hint.words))}: {names[hint.column]} = {_literal(hint.values[0])}"
+            yield f"{said}: {name} = {_literal(hint.values[0])}"
     for word in asked.words:
         if word.month:
-            dates = [name for name, column in source.columns.items() if column.kind == "date"]
-            years = sorted(day for day in source.profile.days if day[5:] == f"{word.month:02}")
-            yield from (f"{word.word}: {name} LIKE '{year}%'" for name in dates for year in years[-1:])
+            yield from _day_lines(asked, word, source)
         elif not word.is_name:
             columns = [names[at] for at in source.profile.heading_columns(word)]
             if len(columns) == 1 and folded(word.word) not in columns:
                 yield f"{word.word}: {columns[0]}"
 
 
+def _day_lines(asked: TableQuestion, word: Asked, source: Source) -> Iterator[str]:
+    """How each column of dates says a month that is named, or a day of it."""
+    months = sorted(day for day in source.profile.days if day[5:] == f"{word.month:02}")
+    named = {one.word for one in asked.words}
+    month = next((one for one in months if one[:4] in named), months[-1] if months else "")
+    day = asked.days.get(word.month)
+    for name, column in source.columns.items():
+        if month and column.kind == "date":
+            yield (
+                f"{day} {word.word}: {name} = '{month}-{day:02}'"
+                if day
+                else f"{word.word}: {name} LIKE '{month}%'"
+            )
+
+
 def _pattern(hint: Hint) -> str:
-    """What LIKE finds those texts by: the words that all of them have in common with the question, as the first one has them."""
-    words = [word for word in words_of(hint.values[0]) if any(_is_form(word, named) for named in hint.words)]
+    """What LIKE finds those texts by: the words that all of them share with the question."""
+    words = [
+        word
+        for word in words_of(hint.values[0])
+        if any(_is_form(word, named) for named in hint.words)
+    ]
     pattern = f"%{'%'.join(words)}%"
     matcher = re.compile(".*".join(re.escape(folded(word)) for word in words))
     return pattern if words and all(matcher.search(folded(value)) for value in hint.values) else ""
@@ -141,11 +181,18 @@ def _is_form(word: str, named: str) -> bool:
 def _shown_type(column: Column) -> str:
     if column.kind != "number":
         return _SHOWN_TYPES[column.kind]
-    return "INTEGER" if all(value is None or float(value).is_integer() for value in column.values) else "REAL"
+    return (
+        "INTEGER"
+        if all(value is None or float(value).is_integer() for value in column.values)
+        else "REAL"
+    )
 
 
 def _row_text(row: Sequence[Value]) -> str:
-    cells = ("NULL" if value is None else _quoted(value) if isinstance(value, str) else shown(value) for value in row)
+    cells = (
+        "NULL" if value is None else _quoted(value) if isinstance(value, str) else shown(value)
+        for value in row
+    )
     return ", ".join(cells)
 
 
@@ -155,9 +202,9 @@ def _quoted(text: str) -> str:
 
 
 def query_in(reply: str) -> str:
-    """The first query of a reply; "" where there is none.
+    r"""The first query of a reply; "" where there is none.
 
-    >>> query_in("```sql\\nSELECT a FROM t WHERE b = ';';\\n```\\nThis lists a."), query_in("I cannot.")
+    >>> query_in("```sql\nSELECT a FROM t WHERE b = ';';\n```\nThis lists a."), query_in("No.")
     ("SELECT a FROM t WHERE b = ';'", '')
     """
     text = re.sub(r"```(?:sql|sqlite)?", "\n", reply)
@@ -172,13 +219,19 @@ def query_in(reply: str) -> str:
 def with_real_values(query: str, sources: Sequence[Source]) -> str:
     """A query whose texts that no cell has are those of cells that have or resemble them.
 
-    A text that stands in cells beside other words is looked for with LIKE; one that is misspelt becomes the nearest one.
+    A text that stands in cells beside other words is looked for with LIKE; one that is misspelt
+    becomes the nearest one.
     """
 
     def texts(column: str) -> list[str]:
         name = column.rpartition(".")[2].strip('"`').casefold()
         columns = [one.columns[name] for one in sources if name in one.columns]
-        return [value for one in columns for value in dict.fromkeys(one.values) if isinstance(value, str)]
+        return [
+            value
+            for one in columns
+            for value in dict.fromkeys(one.values)
+            if isinstance(value, str)
+        ]
 
     def equal(found: re.Match[str]) -> str:
         text, cells = found["text"].replace("''", "'"), texts(found["column"])
@@ -191,9 +244,16 @@ def with_real_values(query: str, sources: Sequence[Source]) -> str:
 
     def like(found: re.Match[str]) -> str:
         text, cells = found["text"].replace("''", "'").strip("%"), texts(found["column"])
-        if not cells or "%" in text or "_" in text or any(folded(text) in folded(cell) for cell in cells):
+        if (
+            not cells
+            or "%" in text
+            or "_" in text
+            or any(folded(text) in folded(cell) for cell in cells)
+        ):
             return found[0]
-        near = _nearest(text, cells) or _nearest(text, [word for cell in cells for word in cell.split()])
+        near = _nearest(text, cells) or _nearest(
+            text, [word for cell in cells for word in cell.split()]
+        )
         return f"{found['column']} LIKE {_literal(f'%{near}%')}" if near else found[0]
 
     return _LIKE.sub(like, _EQUAL.sub(equal, query))
@@ -222,13 +282,18 @@ def literals(query: str) -> list[str]:
 
 
 _CONDITION = re.compile(
-    r"(?P<column>[A-Za-z_][\w.]*)\s*(?:<=|>=|<>|!=|==|=|<|>|(?:NOT )?LIKE|IS(?: NOT)?)\s*(?P<value>'(?:[^']|'')*'|\d+(?:\.\d+)?)", re.IGNORECASE
+    r"(?P<column>[A-Za-z_][\w.]*)\s*(?:<=|>=|<>|!=|==|=|<|>|(?:NOT )?LIKE|IS(?: NOT)?)\s*"
+    r"(?P<value>'(?:[^']|'')*'|\d+(?:\.\d+)?)",
+    re.IGNORECASE,
 )
 
 
 def invented(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str:
-    """The first condition of a query of which the question says nothing, neither of its column nor of its value; "": there is none."""
-    words = {one for word in words_of(asked.text) for one in (*meanings(word), stem(word))} | stems_of(asked.text)
+    """The first condition of a query whose column and value the question names neither; or ""."""
+    words = {
+        one for word in words_of(asked.text) for one in (*meanings(word), stem(word))
+    } | stems_of(asked.text)
+    words |= {name for name, month in MONTHS.items() for word in asked.words if month == word.month}
     for found in _CONDITION.finditer(query):
         name, value = found["column"].rpartition(".")[2].casefold(), found["value"]
         columns = [source.columns[name] for source in sources if name in source.columns]
@@ -237,24 +302,61 @@ def invented(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str
         if value.startswith("'") and re.match(r"'%?\d{4}", value) and columns[0].kind == "date":
             is_said = _is_said_date(value.strip("'%"), asked)
         else:
-            plain = {one for one in stems_of(columns[0].heading) if one not in UNITS and not one.isdecimal()}
+            plain = {
+                one
+                for one in stems_of(columns[0].heading)
+                if one not in UNITS and not one.isdecimal()
+            }
             texts = {one for one in stems_of(value) if not one.isdecimal() or one not in "01"}
-            is_said = any(one in words or any(is_same(one, word) for word in words) for one in plain | texts)
+            is_said = any(
+                one in words or any(is_same(one, word) for word in words) for one in plain | texts
+            )
         if not is_said:
             return found[0]
     return ""
 
 
+def without(condition: str, query: str) -> str:
+    """A query without one of the conditions that must all hold; "" where OR or NOT binds them.
+
+    >>> without("b = 'x'", "SELECT a FROM t WHERE b = 'x' AND c > 1 ORDER BY a")
+    'SELECT a FROM t WHERE c > 1 ORDER BY a'
+    >>> without("b = 'x'", "SELECT a FROM t WHERE b = 'x' LIMIT 1")
+    'SELECT a FROM t LIMIT 1'
+    >>> without("b = 1", "SELECT a FROM t WHERE b = 1 OR c = 2")
+    ''
+    """
+    one = re.escape(condition)
+    end = r"(?=\s*(?:$|\)|\b(?:AND|ORDER|GROUP|LIMIT|HAVING)\b))"
+    for pattern, left in (
+        (rf"\bWHERE\s+{one}\s+AND\b", "WHERE"),
+        (rf"\s+AND\s+{one}{end}", ""),
+        (rf"\s+WHERE\s+{one}(?!\s+AND){end}", ""),
+    ):
+        shorter = re.sub(pattern, left, query, count=1, flags=re.IGNORECASE)
+        if shorter != query and not re.search(r"\bOR\b|\bNOT\b", query, re.IGNORECASE):
+            return shorter
+    return ""
+
+
 def _is_said_date(text: str, asked: TableQuestion) -> bool:
-    """Whether a day that a query compares with may come from the question: its day is there, or it begins or ends a month."""
+    """Whether the question has the day that a query compares with, or that begins or ends a month."""
     parts = text.split("-")
     days = {str(int(number)) for number in re.findall(r"\d{1,2}", asked.text)}
-    return len(parts) < 3 or not parts[2][:2].isdigit() or parts[2][:2] in ("01", "28", "29", "30", "31") or str(int(parts[2][:2])) in days
+    return (
+        len(parts) < 3
+        or not parts[2][:2].isdigit()
+        or parts[2][:2] in ("01", "28", "29", "30", "31")
+        or str(int(parts[2][:2])) in days
+    )
 
 
 @dataclass(frozen=True, slots=True)
 class Select:
-    """One SELECT of a query by clause, each without its keyword; "" where it has none. ``depth``: how many brackets it stands in."""
+    """One SELECT of a query by clause, each without its keyword; "" where it has none.
+
+    ``depth``: how many brackets it stands in.
+    """
 
     clauses: Mapping[str, str]
     depth: int
@@ -265,7 +367,9 @@ class Select:
     @property
     def summarises(self) -> bool:
         """Whether it counts, sums or groups rows."""
-        return bool(self["group"]) or _SUMMARISED.search(_without_brackets(self["select"])) is not None
+        return (
+            bool(self["group"]) or _SUMMARISED.search(_without_brackets(self["select"])) is not None
+        )
 
     @property
     def has_extreme(self) -> bool:
@@ -281,17 +385,18 @@ def _without_brackets(text: str) -> str:
 def selects(query: str) -> list[Select]:
     """Every SELECT of a query, in the order of their first words.
 
-    >>> [(one["select"], one["from"], one["where"]) for one in selects("SELECT (SELECT a FROM t WHERE b = 'x') - 1")]
+    >>> found = selects("SELECT (SELECT a FROM t WHERE b = 'x') - 1")
+    >>> [(one["select"], one["from"], one["where"]) for one in found]
     [("( SELECT a FROM t WHERE b = 'x' ) - 1", '', ''), ('a', 't', "b = 'x'")]
     """
-    tokens = _TOKEN.findall(query)
+    words = _TOKEN.findall(query)
     depths, depth = list[int](), 0
-    for token in tokens:
-        depth -= token == ")"
+    for word in words:
+        depth -= word == ")"
         depths.append(depth)
-        depth += token == "("
-    starts = [at for at, token in enumerate(tokens) if token.casefold() == "select"]
-    return [Select(_clauses(tokens, depths, start), depths[start]) for start in starts]
+        depth += word == "("
+    starts = [at for at, word in enumerate(words) if word.casefold() == "select"]
+    return [Select(_clauses(words, depths, start), depths[start]) for start in starts]
 
 
 def _clauses(tokens: Sequence[str], depths: Sequence[int], start: int) -> dict[str, str]:
@@ -302,15 +407,55 @@ def _clauses(tokens: Sequence[str], depths: Sequence[int], start: int) -> dict[s
             break
         if depth == depths[start] and word in _CLAUSES:
             clause = word
-        elif not (depth == depths[start] and word == "by" and clause in ("group", "order") and clause not in found):
+        elif not (
+            depth == depths[start]
+            and word == "by"
+            and clause in ("group", "order")
+            and clause not in found
+        ):
             found.setdefault(clause, []).append(token)
     return {name: " ".join(words) for name, words in found.items()}
 
 
-def row_queries(query: str, sources: Sequence[Source]) -> list[tuple[str, int]]:
-    """Queries for the rows that a query's result rests on, those of its outermost SELECT with a table; the first columns are rowids.
+def with_empty_last(query: str) -> str:
+    """A query for the least of something that takes no empty cell for it.
 
-    Each with the number of these columns.
+    >>> with_empty_last("SELECT a FROM t ORDER BY b LIMIT 1")
+    'SELECT a FROM t ORDER BY b NULLS LAST LIMIT 1'
+    >>> with_empty_last("SELECT a FROM t ORDER BY b DESC LIMIT 1")
+    'SELECT a FROM t ORDER BY b DESC LIMIT 1'
+    """
+    return re.sub(
+        r"(\bORDER\s+BY\s+[\w.]+(?:\s+ASC)?)(?=\s+LIMIT\b)",
+        r"\1 NULLS LAST",
+        query,
+        flags=re.IGNORECASE,
+    )
+
+
+def rank_query(query: str) -> str:
+    """For a query of the first row in an order: what rows are ordered by; "" for any other query."""
+    first = min(selects(query), key=lambda select: select.depth)
+    if first["limit"].strip() != "1" or not first["order"] or first.summarises:
+        return ""
+    ordered = re.split(r"\b(?:ASC|DESC|NULLS)\b", first["order"], flags=re.IGNORECASE)[0]
+    where = f" WHERE {first['where']}" if first["where"] else ""
+    return (
+        ""
+        if "," in ordered
+        else f"SELECT {ordered} FROM {first['from']}{where} ORDER BY {first['order']}"
+    )
+
+
+def with_limit(query: str, rows: int) -> str:
+    """A query that ends with "LIMIT 1", for more rows."""
+    return re.sub(r"\bLIMIT\s+1\s*$", f"LIMIT {rows}", query, flags=re.IGNORECASE)
+
+
+def row_queries(query: str, sources: Sequence[Source]) -> list[tuple[str, int]]:
+    """Queries for the rows that a query's result rests on, those of its outermost SELECT with a table.
+
+    The first columns are rowids; each query comes with the number of these.
     """
     found, outermost = list[tuple[str, int]](), None
     for select in selects(query):
@@ -328,8 +473,9 @@ def _row_query(select: Select, names: str) -> str:
     rows = f"FROM {select['from']}"
     if select["group"]:
         having = f" HAVING {select['having']}" if select["having"] else ""
-        groups = f"SELECT {select['group']} {rows}{where} GROUP BY {select['group']}{having}{_ordered(select)}"
-        return f"SELECT {names} {rows} WHERE ({select['where'] or 1}) AND ({select['group']}) IN ({groups})"
+        key, only = select["group"], select["where"] or 1
+        groups = f"SELECT {key} {rows}{where} GROUP BY {key}{having}{_ordered(select)}"
+        return f"SELECT {names} {rows} WHERE ({only}) AND ({key}) IN ({groups})"
     if select.summarises:
         return f"SELECT {names} {rows}{where}"
     if select.has_extreme:  # SQLite takes other columns from the row of a single MIN or MAX
@@ -367,13 +513,21 @@ def label(name: str, sources: Sequence[Source]) -> str:
 
     A name that the query gave, as in ``AS total``, stays, with blanks for its underscores.
     """
-    headings = {sql_name: column.heading for source in sources for sql_name, column in source.columns.items()}
+    headings = {
+        sql_name: column.heading
+        for source in sources
+        for sql_name, column in source.columns.items()
+    }
     bare = re.sub(r"\b\w+\.(?=\w)", "", name).strip('"`')
     if bare.casefold() in headings:
         return headings[bare.casefold()]
     if re.fullmatch(r"\w+", bare):
         return bare.replace("_", " ")
     if re.search(r"\bselect\b", bare, re.IGNORECASE):
-        named = (headings[word.casefold()] for word in re.findall(r"[A-Za-z_]\w*", _first_list(bare)) if word.casefold() in headings)
+        named = (
+            headings[word.casefold()]
+            for word in re.findall(r"[A-Za-z_]\w*", _first_list(bare))
+            if word.casefold() in headings
+        )
         return " − ".join(dict.fromkeys(named)) or "…"
     return re.sub(r"[A-Za-z_]\w*", lambda word: headings.get(word[0].casefold(), word[0]), bare)

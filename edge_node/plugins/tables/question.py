@@ -10,32 +10,80 @@ from edge_node.plugins.tables.vocabulary import DOING, SMALL, UNITS, folded, wor
 from shared.text.language import GERMAN, language_of_question
 from shared.text.sentences import questions_in
 
-# reasons, manners, overviews and choices of yes or no: no query answers them
+
+def _words(*alternatives: str) -> str:
+    return "(?:" + "|".join(alternatives) + ")"
+
+
+def _any(*alternatives: str) -> re.Pattern[str]:
+    """A pattern for one of several phrases, each of whole words."""
+    return re.compile(rf"\b{_words(*alternatives)}\b", re.IGNORECASE)
+
+
+_AUXILIARY = _words(
+    "is|are|was|were|do|does|did|can|could|should|must|may|has|have|had|will|would",
+    "ist|sind|war|waren|darf|muss|soll|kann|hat",
+)
+_HOW = r"how (?!many|much|long|often|high|low|large|big|old|far|late)"
+_WIE = r"wie (?!viel|lang|hoch|oft|groß|alt|häufig|teuer|niedrig|spät)"
+_REASON = _words(rf"why|{_HOW}", "explain|describe|summari[sz]e|compare the|discuss")
+_GRUND = _words(rf"warum|wieso|weshalb|{_WIE}", r"erklär\w*|beschreib\w*|fass\w*")
+# no query answers what asks for reasons, manners or overviews, or goes on with another question
 NO_QUERY = re.compile(
-    r"^\W*(?:and for\b|and what about\b|what about\b|und für\b|(?:and |und )?(?:why|how (?!many|much|long|often|high|low|large|big|old|far|late)|explain|describe|summari[sz]e|compare the|discuss"
-    r"|warum|wieso|weshalb|wie (?!viel|lang|hoch|oft|groß|alt|häufig|teuer|niedrig|spät)|erklär\w*|beschreib\w*|fass\w*"
-    r"|(?:is|are|was|were|do|does|did|can|could|should|must|may|has|have|had|will|would|ist|sind|war|waren|darf|muss|soll|kann|hat)\b))",
+    r"\W*(?:(?:and for|(?:and )?what about|und für)\b"
+    rf"|(?:and |und )?(?:{_REASON}|{_GRUND}|{_AUXILIARY}\b))",
     re.IGNORECASE,
 )
-SECOND = re.compile(r"(?:,|;|\band\b|\bund\b|\?)\s+(?:(?:on|at|in|to|from|by|for|with|of|bei|an|in|seit|bis|zu|von|mit|für)\s+)?"
-                    r"(?:which|what|who|whom|whose|when|where|why|how|welche\w*|was|wer|wann|wo|warum|wie)\b", re.IGNORECASE)  # fmt: skip
-_FOCUS = re.compile(r"\b(?:which|what|welche[mnrs]?|was für)\s+(?!is\b|are\b|was\b|were\b|did\b|do\b|does\b|has\b|have\b)", re.IGNORECASE)
+_LINK = _words("on|at|in|to|from|by|for|with|of", "bei|an|in|seit|bis|zu|von|mit|für")
+_ASKING = _words(
+    "which|what|who|whom|whose|when|where|why|how", r"welche\w*|was|wer|wann|wo|warum|wie"
+)
+SECOND = re.compile(
+    rf"(?:,|;|\band\b|\bund\b|\?)\s+(?:{_LINK}\s+)?{_ASKING}\b",
+    re.IGNORECASE,
+)
+_FOCUS = re.compile(
+    r"\b(?:which|what|welche[mnrs]?|was für)\s+(?!(?:is|are|was|were|did|do|does|has|have)\b)",
+    re.IGNORECASE,
+)
+_COUNTED = re.compile(
+    r"\b(?:how many|how much(?! (?:did|does|do|is|are|was|were|has|have)\b)|wie ?viele?"
+    r"|number of|anzahl der|list(?: all)?(?: the)?|liste?)\s+",
+    re.IGNORECASE,
+)
+_COUNTS = _any("how (?:many|much)", r"wie\s?viele?", "(?:the|total) number of", "anzahl")
+_SUMS = _any("totals?|sum|in all|altogether", r"insgesamt|summe|gesamt\w*")
+_ALL = _any("all|every|list", r"all[er]?n?|liste")
+_RANKS = _any(
+    r"\w{3,}est|most|least|worst|maximum|minimum|first|last|fewest|top",
+    "meisten?|wenigsten?|erste[rnms]?|letzte[rnms]?",
+    "(?:höchst|niedrigst|größt|kleinst|längst|kürzest|ältest|neuest)e?[rnms]?",
+    "(?:teuerst|billigst|günstigst|frühest|spätest)e?[rnms]?",
+)
+_WHEN = re.compile(r"\W*(?:(?:since|until|by|seit|bis) )?(?:when|wann)\b", re.IGNORECASE)
+_WHO = re.compile(r"\W*(?:who|whom|where|wer|wem|wen|wo)\b", re.IGNORECASE)
 _MONTH = re.compile(
-    r"(?:january|february|march|april|may|june|july|august|september|october|november|december|januar|februar|märz|mai|juni|juli|oktober"
-    r"|dezember|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec|okt|dez)",
+    r"jan(?:uary|uar)?|feb(?:ruary|ruar)?|mar(?:ch)?|märz|apr(?:il)?|may|mai|june?|juni|july?|juli"
+    r"|aug(?:ust)?|sept?(?:ember)?|o[ck]t(?:ober)?|nov(?:ember)?|de[cz](?:ember)?",
     re.IGNORECASE,
 )
-
-
-_QUARTERS = {"fir": 1, "1st": 1, "ers": 1, "sec": 2, "2nd": 2, "zwe": 2, "thi": 3, "3rd": 3, "dri": 3, "fou": 4, "4th": 4, "vie": 4, "las": 4}
+_DAY_BEFORE, _DAY_BEHIND = (
+    r"\b(\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?{}\b",
+    r"\b{}\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)",
+)
+_QUARTERS = {"fir": 1, "1st": 1, "ers": 1, "sec": 2, "2nd": 2, "zwe": 2} | {
+    "thi": 3, "3rd": 3, "dri": 3, "fou": 4, "4th": 4, "vie": 4,
+}  # fmt: skip
 _QUARTER = re.compile(
-    r"\b(first|1st|second|2nd|third|3rd|fourth|4th|last|erste[ns]?|zweite[ns]?|dritte[ns]?|vierte[ns]?) (?:quarter|quartals?)\b", re.IGNORECASE
+    r"\b(first|1st|second|2nd|third|3rd|fourth|4th|erste[ns]?|zweite[ns]?|dritte[ns]?|vierte[ns]?)"
+    r" (?:quarter|quartals?)\b",
+    re.IGNORECASE,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A word of a question. ``is_name``: a code, a number, or a name: what stands for one thing, and for no other."""
+    """A word of a question. ``is_name``: a code, a number or a name, which stands for one thing."""
 
     word: str
     is_name: bool
@@ -44,7 +92,10 @@ class Asked:
 
 @dataclass(frozen=True, slots=True)
 class TableQuestion:
-    """A question with the words that say what it is about; ``focus``: what "which" or "how many" asks for, "" where that is not plain."""
+    """A question with the words that say what it is about.
+
+    ``focus``: what "which" or "how many" asks for; "" where that is not plain.
+    """
 
     text: str
     words: tuple[Asked, ...]
@@ -54,7 +105,7 @@ class TableQuestion:
     @property
     def counts(self) -> bool:
         """Whether it asks how many or how much."""
-        return re.search(r"\bhow (?:many|much)\b|\bwie\s?viele?\b|\bnumber of\b|\banzahl\b", self.text, re.IGNORECASE) is not None
+        return _COUNTS.search(self.text) is not None
 
     @property
     def ranks(self) -> bool:
@@ -62,62 +113,83 @@ class TableQuestion:
         return _RANKS.search(self.text) is not None
 
     @property
-    def lists_all(self) -> bool:
-        """Whether it asks for all there is."""
-        return re.search(r"\ball\b|\bevery\b|\blist\b|\ball[er]?n?\b|\bliste\b", self.text, re.IGNORECASE) is not None
-
-    @property
     def sums(self) -> bool:
         """Whether it asks for a sum."""
-        return re.search(r"\btotals?\b|\bsum\b|\bin all\b|\baltogether\b|\binsgesamt\b|\bsumme\b|\bgesamt\w*", self.text, re.I) is not None
+        return _SUMS.search(self.text) is not None
 
+    @property
+    def lists_all(self) -> bool:
+        """Whether it asks for all there is."""
+        return _ALL.search(self.text) is not None
 
-_RANKS = re.compile(
-    r"\b(?:\w{3,}(?:est)|most|least|worst|best|maximum|minimum|first|last|fewest|top|meisten?|wenigsten?|erste[rnms]?|letzte[rnms]?"
-    r"|(?:höchst|niedrigst|größt|kleinst|längst|kürzest|ältest|neuest|teuerst|billigst|günstigst|frühest|spätest)e?[rnms]?)\b",
-    re.IGNORECASE,
-)
+    @property
+    def when(self) -> bool:
+        """Whether it asks for a date or time."""
+        return _WHEN.match(self.text) is not None
+
+    @property
+    def who(self) -> bool:
+        """Whether it asks for a person or a place."""
+        return _WHO.match(self.text) is not None
+
+    @property
+    def days(self) -> dict[int, int]:
+        """The days that it names, by month.
+
+        >>> asked = question_of("Which pump failed on 11 February?")
+        >>> asked.days if asked else None
+        {2: 11}
+        """
+        found = dict[int, int]()
+        for one in self.words:
+            if one.month:
+                word = re.escape(one.word)
+                for pattern in (_DAY_BEHIND, _DAY_BEFORE):
+                    if day := re.search(pattern.format(word), self.text, re.IGNORECASE):
+                        found[one.month] = int(day[1])
+        return found
 
 
 def question_of(text: str) -> TableQuestion | None:
-    """What a question asks, or None where no query answers such a one: it asks why or how, for yes or no, or for two things.
+    """What a question asks for.
+
+    None where no query answers such a one: it asks why, how, for yes or no, or for two things.
 
     >>> asked = question_of("How many IS-200 are in stock at Halden?")
     >>> [(one.word, one.is_name) for one in asked.words], asked.focus
     ([('IS-200', True), ('stock', False), ('Halden', True)], 'IS-200')
-    >>> question_of("Why is heparin short?"), question_of("Which sets fit, and how many are there?")
+    >>> question_of("Why is heparin short?"), question_of("Which fit, and how many are there?")
     (None, None)
     """
-    if NO_QUERY.match(text) or len(questions_in(text)) > 1 or SECOND.search(text) or text.rstrip(" ?").count("?"):
+    is_compound = len(questions_in(text)) > 1 or "?" in text.rstrip(" ?")
+    if NO_QUERY.match(text) or is_compound or SECOND.search(text):
         return None
     language = language_of_question(text)
     text = _QUARTER.sub(lambda found: f"Q{_QUARTERS[found[1][:3].casefold()]}", text)
-    found, first = list[Asked](), True
-    for word in words_of(text):
-        plain = word.casefold()
-        if plain not in SMALL and plain not in DOING and (len(word) > 1 or word.isupper() or word.isdigit()):
-            found.append(_asked(word, first=first, language=language))
-        first = False
-    unique = {folded(one.word): one for one in found}
-    return TableQuestion(text, tuple(unique.values()), _focus(text), language) if found else None
+    found = dict[str, Asked]()
+    for at, word in enumerate(words_of(text)):
+        if _says_something(word) or (word == "May" and at > 0):
+            found[folded(word)] = _asked(word, first=at == 0, language=language)
+    return TableQuestion(text, tuple(found.values()), _focus(text), language) if found else None
+
+
+def _says_something(word: str) -> bool:
+    plain = word.casefold()
+    is_letter = len(word) == 1 and not (word.isupper() or word.isdigit())
+    return plain not in SMALL and plain not in DOING and not is_letter
 
 
 def _asked(word: str, *, first: bool, language: str) -> Asked:
     month = MONTHS.get(word[:3].casefold(), 0) if _MONTH.fullmatch(word) else 0
     has_digit = any(map(str.isdecimal, word))
-    is_capital = word[0].isupper() and not first and (language != GERMAN or word.isupper()) and not month
+    is_noun = language == GERMAN and not word.isupper()  # these are capitalised, as names are
+    is_capital = word[0].isupper() and not first and not is_noun and not month
     is_unit = word.casefold() in UNITS
     return Asked(word, (has_digit or is_capital) and not is_unit, month)
 
 
 def _focus(text: str) -> str:
     """The first word behind "which" or "how many" that is about something."""
-    if found := _FOCUS.search(text):
-        return _first_word(text[found.end() :])
-    if found := re.search(r"\b(?:how many|how much(?! (?:did|does|do|is|are|was|were|has|have)\b)|wie ?viele?|number of|anzahl der|list(?: all)?(?: the)?|liste?)\s+", text, re.IGNORECASE):
-        return _first_word(text[found.end() :])
-    return ""
-
-
-def _first_word(text: str) -> str:
-    return next((word for word in words_of(text) if word.casefold() not in SMALL and word.casefold() not in DOING), "")
+    found = _FOCUS.search(text) or _COUNTED.search(text)
+    rest = words_of(text[found.end() :]) if found else []
+    return next((word for word in rest if _says_something(word)), "")

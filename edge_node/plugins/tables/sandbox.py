@@ -1,4 +1,4 @@
-"""Runs a query that a model wrote: an in-memory database of a few tables, from which it can read, and nothing else."""
+"""Runs a query that a model wrote, over a few tables in memory, from which it can only read."""
 
 from __future__ import annotations
 
@@ -12,8 +12,12 @@ from edge_node.plugins.tables.cells import Value
 MOST_ROWS = 51  # of a result; one more than any answer shows
 STEPS = 10_000  # of SQLite's machine between two looks at the clock
 MOST_BYTES = 1_000_000  # of a text that a query makes
-ALLOWED = frozenset({sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE})
-FORBIDDEN_FUNCTIONS = frozenset({"load_extension", "randomblob", "zeroblob", "fts3_tokenizer", "writefile", "readfile", "edit"})
+ALLOWED = frozenset(
+    {sqlite3.SQLITE_SELECT, sqlite3.SQLITE_READ, sqlite3.SQLITE_FUNCTION, sqlite3.SQLITE_RECURSIVE}
+)
+FORBIDDEN_FUNCTIONS = frozenset(
+    {"load_extension", "randomblob", "zeroblob", "fts3_tokenizer", "writefile", "readfile", "edit"}
+)
 
 
 class QueryError(Exception):
@@ -22,7 +26,10 @@ class QueryError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class SqlTable:
-    """A table as SQL knows it; ``columns``: name and type. ``first_id`` is the rowid of the first of its rows."""
+    """A table as SQL knows it; ``columns``: name and type.
+
+    ``first_id`` is the rowid of the first of its rows.
+    """
 
     name: str
     columns: tuple[tuple[str, str], ...]
@@ -55,7 +62,9 @@ class Sandbox:
             names = ", ".join(f'"{name}"' for name, _ in table.columns)
             self._connection.execute(f'CREATE TABLE "{table.name}" ({columns})')
             rows = ((table.first_id + at, *row) for at, row in enumerate(table.rows))
-            self._connection.executemany(f'INSERT INTO "{table.name}" (rowid, {names}) VALUES ({marks})', rows)
+            self._connection.executemany(
+                f'INSERT INTO "{table.name}" (rowid, {names}) VALUES ({marks})', rows
+            )
         self._connection.set_authorizer(self._authorise)
 
     def run(self, query: str, *, most: int = MOST_ROWS) -> Result:
@@ -72,11 +81,20 @@ class Sandbox:
         return Result(names, rows, frozenset(self._read))
 
     def close(self) -> None:
-        """Drop all."""
+        """Forget the tables."""
         self._connection.close()
 
-    def _authorise(self, action: int, one: str | None, two: str | None, _database: str | None, _trigger: str | None) -> int:
-        if action not in ALLOWED or (action == sqlite3.SQLITE_FUNCTION and (two or "").casefold() in FORBIDDEN_FUNCTIONS):
+    def _authorise(
+        self,
+        action: int,
+        one: str | None,
+        two: str | None,
+        _database: str | None,
+        _trigger: str | None,
+    ) -> int:
+        if action not in ALLOWED or (
+            action == sqlite3.SQLITE_FUNCTION and (two or "").casefold() in FORBIDDEN_FUNCTIONS
+        ):
             return sqlite3.SQLITE_DENY
         if action == sqlite3.SQLITE_READ:
             if (one or "").startswith("sqlite_"):

@@ -6,11 +6,24 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import closing
+from itertools import takewhile
 
 from edge_node.documents.readers.text import row_sentence
 from edge_node.plugins.tables.cells import shown
 from edge_node.plugins.tables.matching import Match, Profile, match
-from edge_node.plugins.tables.query import Source, invented, query_in, row_queries, sources_of, tables_text, with_real_values
+from edge_node.plugins.tables.query import (
+    Source,
+    invented,
+    query_in,
+    rank_query,
+    row_queries,
+    sources_of,
+    tables_text,
+    with_empty_last,
+    with_limit,
+    with_real_values,
+    without,
+)
 from edge_node.plugins.tables.question import TableQuestion, question_of
 from edge_node.plugins.tables.sandbox import QueryError, Result, Sandbox
 from edge_node.plugins.tables.store import TableKey, TableStore
@@ -134,9 +147,10 @@ def one_line_each(text: str) -> str:
 
 def tried(query: str, asked: TableQuestion, sources: Sequence[Source]) -> tuple[Outcome | None, str]:
     """What a query gives, and what speaks against it as an answer, if anything; None: another query may give one."""
-    condition = invented(query, asked, sources)
-    if condition:
-        return None, f"The question does not say: {condition}"
+    while condition := invented(query, asked, sources):
+        query = without(condition, query)
+    if not query:
+        return None, "The question does not name the values of its conditions"
     try:
         outcome = run(query, sources)
     except QueryError as error:
@@ -149,6 +163,7 @@ def tried(query: str, asked: TableQuestion, sources: Sequence[Source]) -> tuple[
 def run(query: str, sources: Sequence[Source]) -> Outcome:
     """Run a query over these tables, and find the rows that its result rests on. Raises QueryError."""
     with closing(Sandbox([source.sql for source in sources], seconds=QUERY_S)) as sandbox:
+        query = _with_ties(with_empty_last(query), sandbox)
         result = sandbox.run(query)
         found = list[Cited]()
         for rows_of, width in row_queries(query, sources):
@@ -161,6 +176,13 @@ def run(query: str, sources: Sequence[Source]) -> Outcome:
     names = {name for name, _ in result.read}
     read = tuple(source for source in sources if source.sql.name in names)
     return Outcome(query, result, read, tuple(dict.fromkeys(found)))
+
+
+def _with_ties(query: str, sandbox: Sandbox) -> str:
+    """A query for the first row in an order, for as many rows as share its rank."""
+    ranks = sandbox.run(ranked).rows if (ranked := rank_query(query)) else ()
+    ties = sum(1 for _ in takewhile(lambda rank: rank == ranks[0], ranks))
+    return with_limit(query, ties) if ties > 1 else query
 
 
 def _cited(rows: Result, width: int, sources: Sequence[Source]) -> list[Cited]:

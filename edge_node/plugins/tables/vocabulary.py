@@ -9,7 +9,8 @@ from functools import lru_cache
 
 WORD = re.compile(r"\d+(?:[.,:]\d+)+|\w+(?:[-./:]\w+)*")
 LEAST_SAME = 0.8  # difflib's ratio, from which on one word is another one, misspelt
-LEAST_MISSPELT = 5  # letters of a word that may be misspelt
+LEAST_SAME_SHORT = 0.88  # of a word of four letters: one more or less
+LEAST_MISSPELT = 5  # letters of a longer word
 COMMON_BEGINNING = 0.7  # share of the longer of two words, from which on they are forms of one word
 
 SMALL = frozenset(
@@ -26,6 +27,7 @@ SMALL = frozenset(
     actually current currently get gets give given got happen happened have know let made make makes mention mentioned name named need needs
     now our overall record recorded records say says see show shown shows still tell there use used uses using want whole
     wann wo warum wieso muss müssen darf dürfen soll sollen kann können since through both
+    already ever yet far mal bereits schon je jemals bisher noch los geht
     angeben anzeigen bekommen derzeit gemacht liegt momentan nenne nennen sagen steht stehen verwendet zeige zeigen zurzeit
     """.split()  # noqa: SIM905 - a list would be a page long
 )
@@ -37,6 +39,8 @@ DOING = frozenset(  # what a query does, or compares by
     minimal most much number numbers oldest newest overall part percent percentage point points quantity rank ranked ratio row rows share
     short shorter shortest small smaller smallest smallest sorted sum summed the three times together top total totals two twice under worst
     zero nothing never once expensive costliest second third early earlier later soonest
+    change changed changes decrease decreased fell grew grow grown grows increase increased rise risen rose shrank soar
+    gestiegen gesunken gewachsen steigt sinkt wächst hoch lang lange groß klein oft häufig teuer billig alt neu spät früh schnell
     addiert anzahl beide beiden durchschnitt durchschnittlich durchschnittliche durchschnittlichen einzigen erste ersten erster früheste
     frühesten gesamt gesamte gesamten geringste geringsten größte größten höchste höchsten höher insgesamt kleiner kleinste kleinsten
     kürzeste kürzesten längste längsten letzte letzten liste maximal meiste meisten mindestens minimal mittel mittlere mittleren niedriger
@@ -46,6 +50,19 @@ DOING = frozenset(  # what a query does, or compares by
 )
 UNITS = frozenset(  # that a question may name, and a heading leave out
     "eur euro euros usd chf gbp kg g mg µg ml l km m mm cm m² m³ m3 kwh mwh kw bar ntu min h hrs hours days".split()  # noqa: SIM905
+)
+SOFT = UNITS | frozenset(  # and nouns that say no more than that there is a value
+    "value values figure figures level levels reading readings content wert werte".split()  # noqa: SIM905
+)
+MONEY = re.compile(
+    r"\b(?:costs?|prices?|priced|pays?|paid|earns?|earned|expensive|costly|costliest|cheap\w*|salary|salaries|wages?"
+    r"|kosten|kostet\w*|preise?|teuer\w*|teurer|teuerste\w*|billig\w*|günstig\w*|verdien\w*|gehalt|bezahl\w*)\b",
+    re.IGNORECASE,
+)
+MONEY_HEADING = re.compile(
+    r"costs?\b|price|kosten|preis|\beur\b|euro|[€$£]|\b(?:usd|chf|gbp)\b|value|wert|amount|betrag|budget|spent|fees?\b|charge|salary|gehalt|paid"
+    r"|umsatz|revenue|sales|gebühr|tari",
+    re.IGNORECASE,
 )
 _GROUPS = """
 amount betrag value wert
@@ -108,6 +125,7 @@ meter zähler
 minimum mindestbestand mindestmenge
 mobile handy mobil
 month monat
+next nächste nächsten nächster
 operator bediener
 open offen
 opening öffnung
@@ -215,8 +233,9 @@ def is_same(one: str, other: str) -> bool:
     common = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(shorter))
     if common >= max(4, COMMON_BEGINNING * len(longer)):
         return True
-    is_near = len(shorter) >= LEAST_MISSPELT and one[0] == other[0] and len(longer) - len(shorter) <= 2
-    return is_near and SequenceMatcher(None, one, other, autojunk=False).ratio() >= LEAST_SAME
+    least = LEAST_SAME if len(shorter) >= LEAST_MISSPELT else LEAST_SAME_SHORT
+    is_near = one[0] == other[0] and len(longer) - len(shorter) <= 2
+    return is_near and SequenceMatcher(None, one, other, autojunk=False).ratio() >= least
 
 
 def words_of(text: str) -> list[str]:

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from edge_node.plugins.tables.cells import Value, shown
-from edge_node.plugins.tables.matching import allowed_missing, is_number, stems_of
+from edge_node.plugins.tables.matching import allowed_missing, is_month, is_number, stems_of
 from edge_node.plugins.tables.query import Select, Source, label, literals, selects
 from edge_node.plugins.tables.question import Asked, TableQuestion
 from edge_node.plugins.tables.sandbox import Result
-from edge_node.plugins.tables.vocabulary import UNITS, folded, is_same, meanings, stem
+from edge_node.plugins.tables.vocabulary import MONEY, MONEY_HEADING, SOFT, folded, is_same, meanings, stem
 from shared.text.language import GERMAN
 
 MOST_SAID = 20  # rows of a list; one that has more is no answer
@@ -25,6 +25,11 @@ SAID = {
     "max": ("highest", "größtes"),
     "over": ("over {} rows", "über {} Zeilen"),
 }
+_TIME = re.compile(
+    r"\d{4}-\d{2}|\d{1,2}:\d{2}|\b(?:19|20)\d\d\b|\b(?:jan|feb|mar|mär|apr|ma[iy]|jun|jul|aug|sep|o[ck]t|nov|de[cz])[a-z]*\b|\bQ[1-4]\b"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch",
+    re.IGNORECASE,
+)
 _FUNCTION = re.compile(r"(count|sum|total|avg|min|max)\s*\(\s*(?:distinct\s+)?(\*|[^()]*)\s*\)", re.IGNORECASE)
 
 
@@ -75,9 +80,24 @@ def doubt(question: TableQuestion, outcome: Outcome) -> str:
         return "it ranks nothing"
     if question.sums and not re.search(r"\b(?:sum|total|count)\s*\(", outcome.query, re.IGNORECASE) and len(rows) > 1:
         return "it sums nothing"
-    if question.counts and not _has_number(outcome):
+    return _mistyped(question, outcome) or _unmet(question, outcome)
+
+
+def _mistyped(question: TableQuestion, outcome: Outcome) -> str:
+    """Why a result cannot be of the kind that a question asks for; "" where it can."""
+    values = [value for row in outcome.result.rows for value in row if value is not None]
+    numbers = [value for value in values if isinstance(value, int | float)]
+    if question.counts and not numbers and len(outcome.result.rows) == 1:
         return "it counts nothing"
-    return _unmet(question, outcome)
+    if question.when and not any(_TIME.search(str(value)) for value in values):
+        return "it gives no time"
+    if question.who and len(numbers) == len(values):
+        return "it names nobody"
+    read = {(source.sql.name, name): column.heading for source in outcome.read for name, column in source.columns.items()}
+    headings = [heading for key, heading in read.items() if key in outcome.result.read]
+    if MONEY.search(question.text) and not any(map(MONEY_HEADING.search, (heading.replace("_", " ") for heading in headings))):
+        return "it names no price"
+    return ""
 
 
 def is_empty(outcome: Outcome) -> bool:
@@ -94,11 +114,6 @@ def _is_in_heading(question: TableQuestion, outcome: Outcome) -> bool:
     return any(stems & words & {stem(one) for one in extremes} for stems in headings)
 
 
-def _has_number(outcome: Outcome) -> bool:
-    values = outcome.result.rows[0]
-    return isinstance(values[0], int | float) or len(outcome.result.rows) > 1 or any(isinstance(value, int | float) for value in values)
-
-
 def _unmet(question: TableQuestion, outcome: Outcome) -> str:
     """Which words of a question neither the tables that were read nor the query know."""
     said = literals(outcome.query)
@@ -106,11 +121,11 @@ def _unmet(question: TableQuestion, outcome: Outcome) -> str:
     names = [one.word for one in missing if one.is_name]
     if names:
         return f"it leaves out {', '.join(names)}"
-    lacking = [one for one in missing if one.word.casefold() not in UNITS]
+    lacking = [one for one in missing if one.word.casefold() not in SOFT]
     if question.focus in {one.word for one in lacking}:
         return f"nothing is a {question.focus}"
     words = [one for one in question.words if not is_number(one)]
-    return "it is about something else" if len(lacking) > allowed_missing(len(words)) else ""
+    return "it is about something else" if len(lacking) > allowed_missing(question, len(words)) else ""
 
 
 def _is_met(asked: Asked, outcome: Outcome, said: Sequence[str]) -> bool:
@@ -118,15 +133,19 @@ def _is_met(asked: Asked, outcome: Outcome, said: Sequence[str]) -> bool:
     profiles = [source.profile for source in outcome.read]
     if any(profile.heading_columns(asked) or profile.in_title(asked) for profile in profiles):
         return True
-    texts = [*said, *(shown(value) for row in outcome.rows[:50] for value in row.cells if value is not None)]
+    if _is_in(asked, wanted, said):
+        return True
+    rows = [[shown(value) for value in row.cells if value is not None] for row in outcome.rows]
+    return all(_is_in(asked, wanted, texts) for texts in rows)
+
+
+def _is_in(asked: Asked, wanted: frozenset[str], texts: Sequence[str]) -> bool:
     stems = stems_of(" ".join(texts)) | {folded(text) for text in texts}
     if stems & wanted or any(is_same(stem(asked.word), one) for one in stems):
         return True
     if asked.month:
-        return any(re.search(rf"-{asked.month:02}(?:-|$)", text) for text in texts)
-    if is_number(asked):
-        return any(asked.word.replace(",", "") in text for text in texts)
-    return False
+        return any(re.search(rf"-{asked.month:02}(?:-|$)", text) or is_month(text, asked.month) for text in texts)
+    return is_number(asked) and any(asked.word.replace(",", "") in text for text in texts)
 
 
 def said(question: TableQuestion, outcome: Outcome, markers: Sequence[str]) -> str:
