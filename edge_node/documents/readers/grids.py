@@ -31,9 +31,9 @@ class Grid:
 
     def tables(self) -> Iterator[Table]:
         """Its tables; none where no row names columns, or none follows that row."""
-        if self._left < 0:
-            return
         heads = self._heads()
+        if not heads:
+            return
         for at, after in zip(heads, [*heads[1:], len(self._rows)], strict=True):
             table = self._table(at, after)
             if table.rows:

@@ -282,7 +282,8 @@ def literals(query: str) -> list[str]:
 
 
 _CONDITION = re.compile(
-    r"(?P<column>[A-Za-z_][\w.]*)\s*(?:<=|>=|<>|!=|==|=|<|>|(?:NOT )?LIKE|IS(?: NOT)?)\s*"
+    r"(?<![-+*/]\s)(?<![-+*/\w.])(?P<column>[A-Za-z_][\w.]*)\s*"
+    r"(?:<=|>=|<>|!=|==|=|<|>|(?:NOT )?LIKE|IS(?: NOT)?)\s*"
     r"(?P<value>'(?:[^']|'')*'|\d+(?:\.\d+)?)",
     re.IGNORECASE,
 )
@@ -340,7 +341,7 @@ def without(condition: str, query: str) -> str:
 
 
 def _is_said_date(text: str, asked: TableQuestion) -> bool:
-    """Whether the question has the day that a query compares with, or that begins or ends a month."""
+    """Whether the question has a query's day, or that day begins or ends a month."""
     parts = text.split("-")
     days = {str(int(number)) for number in re.findall(r"\d{1,2}", asked.text)}
     return (
@@ -434,7 +435,7 @@ def with_empty_last(query: str) -> str:
 
 
 def rank_query(query: str) -> str:
-    """For a query of the first row in an order: what rows are ordered by; "" for any other query."""
+    """For a query of the first row in an order: what rows are ordered by; "" for any other."""
     first = min(selects(query), key=lambda select: select.depth)
     if first["limit"].strip() != "1" or not first["order"] or first.summarises:
         return ""
@@ -453,7 +454,7 @@ def with_limit(query: str, rows: int) -> str:
 
 
 def row_queries(query: str, sources: Sequence[Source]) -> list[tuple[str, int]]:
-    """Queries for the rows that a query's result rests on, those of its outermost SELECT with a table.
+    """Queries for the rows that a query's result rests on, of its outermost SELECT with a table.
 
     The first columns are rowids; each query comes with the number of these.
     """

@@ -200,7 +200,8 @@ def stem(word: str) -> str:
     if not word.isalpha():
         return word
     for ending in ("ungen", "ing", "ies", "ed", "es", "en", "e", "s", "y"):
-        if word.endswith(ending) and len(word) - len(ending) >= 4 and not word.endswith("ss"):
+        least = 3 if ending == "s" else 4
+        if word.endswith(ending) and len(word) - len(ending) >= least and not word.endswith("ss"):
             return word[: -len(ending)]
     return word
 
