@@ -143,9 +143,7 @@ CHECKS = (  # a mended table may bring the rows of the next ones with it, so the
         _mismatch("document_id", "ordinal", "name", "headings", "first_row"),
         _OF_TABLE.format("document_tables"),
     ),
-    Check(
-        "table_rows", "index again", "document_id", _mismatch("document_id", "ordinal", "row", "cells"), _OF_TABLE.format("table_rows")
-    ),
+    Check("table_rows", "index again", "document_id", _mismatch("document_id", "ordinal", "row", "cells"), _OF_TABLE.format("table_rows")),
     Check("chunk_readers", "forget", "chunk_id", _mismatch("chunk_id", "language", "pack")),
     Check("memory_readings", "forget", "chunk_id", f"{_unreadable('chunk_id')} OR typeof(templates) <> 'integer'"),
     Check(

@@ -317,6 +317,25 @@ def invented(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str
     return ""
 
 
+def misranked(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str:
+    """The column by which a query ranks, where the question names others that rank; else ""."""
+    orders = [select["order"] for select in selects(query) if select["limit"]]
+    extremes = re.findall(r"\b(?:min|max)\s*\(([^()]*)\)", query, re.IGNORECASE)
+    ranking = {
+        name.casefold() for text in (*orders, *extremes) for name in re.findall(r"\w+", text)
+    }
+    named, others = set[str](), set[str]()
+    for source in sources:
+        columns = list(source.columns.items())
+        said = {at for word in asked.words for at in source.profile.heading_columns(word)}
+        for at, (name, column) in enumerate(columns):
+            if column.kind != "text" and at in said:
+                named.add(name)
+            elif name in ranking:
+                others.add(name)
+    return min(others) if named and others and not named & ranking else ""
+
+
 def without(condition: str, query: str) -> str:
     """A query without one of the conditions that must all hold; "" where OR or NOT binds them.
 

@@ -14,6 +14,7 @@ from edge_node.plugins.tables.matching import Match, Profile, match
 from edge_node.plugins.tables.query import (
     Source,
     invented,
+    misranked,
     query_in,
     rank_query,
     row_queries,
@@ -58,7 +59,14 @@ class TableStage:
         self._generator = generator
         self._profiles: dict[TableKey, Profile] = {}
 
-    async def answer(self, question: str, query_id: str, withheld: frozenset[str], trace: Trace, deadline: Deadline) -> Answer | None:
+    async def answer(
+        self,
+        question: str,
+        query_id: str,
+        withheld: frozenset[str],
+        trace: Trace,
+        deadline: Deadline,
+    ) -> Answer | None:
         """None: the question goes on; at once where it fits no table, without a call of the model. A model that fails is logged.
 
         ``withheld``: documents and chunks that the asker may not read; of such a document no row is read.
@@ -75,7 +83,11 @@ class TableStage:
         except ModelError as error:
             log.warning("no query was written: %s", redacted(error))
             return None
-        return None if outcome is None else await asyncio.to_thread(self._told, asked, outcome, query_id)
+        return (
+            None
+            if outcome is None
+            else await asyncio.to_thread(self._told, asked, outcome, query_id)
+        )
 
     def _found(self, asked: TableQuestion, withheld: frozenset[str]) -> Match | None:
         keys = self._store.keys(withheld)
@@ -93,25 +105,35 @@ class TableStage:
             known.pop(key, None)
         return match(asked, profiles)
 
-    async def _outcome(self, asked: TableQuestion, found: Match, trace: Trace, deadline: Deadline) -> Outcome | None:
+    async def _outcome(
+        self, asked: TableQuestion, found: Match, trace: Trace, deadline: Deadline
+    ) -> Outcome | None:
         """What a query gives that nothing speaks against; one more is asked for where something may be mended."""
         sources, task = sources_of(found), ""
         for _ in range(TRIES):
-            query = with_real_values(await self._written(asked, found, sources, task, trace, deadline), sources)
+            query = with_real_values(
+                await self._written(asked, found, sources, task, trace, deadline), sources
+            )
             if not query:
                 return None
             with trace.step("run query"):
                 outcome, why_not = await asyncio.to_thread(tried, query, asked, sources)
             if outcome is not None and not why_not:
                 return outcome
-            log.info("a query gives no answer: %s", why_not.partition(":")[0])
+            log.info("a query gives no answer: %s", " ".join(why_not.split()[:6]))
             if outcome is not None:
                 return None
             task = f"A wrong query: {query}\n{why_not}. Write another one."
         return None
 
     async def _written(
-        self, asked: TableQuestion, found: Match, sources: Sequence[Source], task: str, trace: Trace, deadline: Deadline
+        self,
+        asked: TableQuestion,
+        found: Match,
+        sources: Sequence[Source],
+        task: str,
+        trace: Trace,
+        deadline: Deadline,
     ) -> str:
         messages = query_prompt(asked, found, sources, task)
         with trace.step("write query") as step:
@@ -131,13 +153,33 @@ class TableStage:
         passage = self._store.passages(stored.key.document_id, (place,)).get(place)
         cells = ["" if cell is None else shown(cell) for cell in stored.table.rows[cited.row]]
         quote = inert(one_line(row_sentence(stored.table.headings, cells)))[:MOST_QUOTE_CHARS]
-        chunk, span = (passage.chunk_id, passage.span) if passage else (self._store.first_chunk(stored.key.document_id), (0, 0))
-        return Citation(n, self._edge, stored.key.document_id, stored.document, chunk, span, quote, 1.0, place=place)
+        chunk, span = (
+            (passage.chunk_id, passage.span)
+            if passage
+            else (self._store.first_chunk(stored.key.document_id), (0, 0))
+        )
+        return Citation(
+            n,
+            self._edge,
+            stored.key.document_id,
+            stored.document,
+            chunk,
+            span,
+            quote,
+            1.0,
+            place=place,
+        )
 
 
-def query_prompt(asked: TableQuestion, found: Match, sources: Sequence[Source], task: str = "") -> tuple[Message, ...]:
+def query_prompt(
+    asked: TableQuestion, found: Match, sources: Sequence[Source], task: str = ""
+) -> tuple[Message, ...]:
     """The messages that ask for a query. Rules and examples come first, so a server keeps them from question to question."""
-    return QUERY.render(tables=one_line_each(tables_text(asked, found, sources)), question=one_line(asked.text), task=task)
+    return QUERY.render(
+        tables=one_line_each(tables_text(asked, found, sources)),
+        question=one_line(asked.text),
+        task=task,
+    )
 
 
 def one_line_each(text: str) -> str:
@@ -145,12 +187,18 @@ def one_line_each(text: str) -> str:
     return "\n".join(one_line(line) for line in text.split("\n"))
 
 
-def tried(query: str, asked: TableQuestion, sources: Sequence[Source]) -> tuple[Outcome | None, str]:
+def tried(
+    query: str, asked: TableQuestion, sources: Sequence[Source]
+) -> tuple[Outcome | None, str]:
     """What a query gives, and what speaks against it as an answer, if anything; None: another query may give one."""
+    conditions = list[str]()
     while condition := invented(query, asked, sources):
+        conditions.append(condition)
         query = without(condition, query)
     if not query:
-        return None, "The question does not name the values of its conditions"
+        return None, f"The question does not say {' or '.join(conditions)}"
+    if column := misranked(query, asked, sources):
+        return None, f"The question does not ask for the most or least {column}"
     try:
         outcome = run(query, sources)
     except QueryError as error:

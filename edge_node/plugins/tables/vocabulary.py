@@ -1,4 +1,4 @@
-"""Words of questions about tables, English and German: which say what is to be done, and which mean one thing in office tables."""
+"""Words of questions about tables, English and German: what is to be done, and what is alike."""
 
 from __future__ import annotations
 
@@ -15,41 +15,53 @@ COMMON_BEGINNING = 0.7  # share of the longer of two words, from which on they a
 
 SMALL = frozenset(
     """
-    a about after again all also am an and any are as at be been before being but by can could did do does doing for from had has have her
-    here his how i if in into is it its just me may might more must my no not of off on one ones only or other our out over per please shall
-    she should so some such than that the their them then there these they this those to under until up us was we were what when where which
-    while who whom whose why will with within without would you your
-    ab aber alle allem allen aller alles als am an auch auf aus bei bin bis bitte da damit dann das dass dem den der des die dies diese
-    diesem diesen dieser dieses doch dort du durch ein eine einem einen einer eines er es für gab gegen gibt haben hat hatte hatten ich ihr
-    ihre im in ins ist ja jede jedem jeden jeder jedes kann kein keine man mehr mein mit nach nicht noch nun nur ob oder ohne pro sein seine
-    seit sich sie sind so soll über um und uns unser unter vom von vor war waren was welche welchem welchen welcher welches wem wen wenn
-    wer werden wessen wie wieviel wieviele wir wird wo wurde wurden zu zum zur zwischen
-    actually current currently get gets give given got happen happened have know let made make makes mention mentioned name named need needs
-    now our overall record recorded records say says see show shown shows still tell there use used uses using want whole
-    wann wo warum wieso muss müssen darf dürfen soll sollen kann können since through both
-    already ever yet far mal bereits schon je jemals bisher noch los geht
-    angeben anzeigen bekommen derzeit gemacht liegt momentan nenne nennen sagen steht stehen verwendet zeige zeigen zurzeit
+    a ab aber about actually after again all alle allem allen aller alles already als also am an
+    and angeben any anzeigen are as at auch auf aus be been before bei being bekommen bereits bin
+    bis bisher bitte both but by can could current currently da damit dann darf das dass dem den
+    der derzeit des did die dies diese diesem diesen dieser dieses do doch does doing dort du
+    durch dürfen ein eine einem einen einer eines er es ever far for from für gab gegen geht
+    gemacht get gets gibt give given got haben had happen happened has hat hatte hatten have her
+    here his how i ich if ihr ihre im in ins into is ist it its ja je jede jedem jeden jeder jedes
+    jemals just kann kein keine know können let liegt los made make makes mal man may me mehr mein
+    mention mentioned might mit momentan more muss must my müssen nach name named need needs nenne
+    nennen nicht no noch not now nun nur ob oder of off ohne on one ones only or other our out
+    over overall per please pro record recorded records sagen say says schon see sein seine seit
+    shall she should show shown shows sich sie since sind so soll sollen some stehen steht still
+    such tell than that the their them then there these they this those through to um und under
+    uns unser unter until up us use used uses using verwendet vom von vor wann want war waren
+    warum was we welche welchem welchen welcher welches wem wen wenn wer werden were wessen what
+    when where which while who whole whom whose why wie wieso wieviel wieviele will wir wird with
+    within without wo would wurde wurden yet you your zeige zeigen zu zum zur zurzeit zwischen
+    über
     """.split()  # noqa: SIM905 - a list would be a page long
 )
 DOING = frozenset(  # what a query does, or compares by
     """
-    above aggregate amount average below best between big biggest both bottom cheapest combined compare compared count counts different
-    difference differ each earliest entries entry every exceed exceeded exceeding exceeds exactly fewer fewest first high higher highest
-    large larger largest last late latest least less list lists long longer longest low lower lowest many max maximal maximum mean min
-    minimal most much number numbers oldest newest overall part percent percentage point points quantity rank ranked ratio row rows share
-    short shorter shortest small smaller smallest smallest sorted sum summed the three times together top total totals two twice under worst
-    zero nothing never once expensive costliest second third early earlier later soonest
-    change changed changes decrease decreased fell grew grow grown grows increase increased rise risen rose shrank soar
-    gestiegen gesunken gewachsen steigt sinkt wächst hoch lang lange groß klein oft häufig teuer billig alt neu spät früh schnell
-    addiert anzahl beide beiden durchschnitt durchschnittlich durchschnittliche durchschnittlichen einzigen erste ersten erster früheste
-    frühesten gesamt gesamte gesamten geringste geringsten größte größten höchste höchsten höher insgesamt kleiner kleinste kleinsten
-    kürzeste kürzesten längste längsten letzte letzten liste maximal meiste meisten mindestens minimal mittel mittlere mittleren niedriger
-    niedrigste niedrigsten niedrigster prozent prozentpunkte rund summe teuerste teuersten unterschied differenz viel viele vielen weniger
-    wenigsten zahl zusammen zwei drei unterhalb oberhalb älteste ältesten neueste neuesten billigste günstigste schnellste langsamste
+    above addiert aggregate alt amount anzahl average beide beiden below best between big biggest
+    billig billigste both bottom change changed changes cheapest combined compare compared
+    costliest count counts decrease decreased differ difference different differenz drei
+    durchschnitt durchschnittlich durchschnittliche durchschnittlichen each earlier earliest early
+    einzigen entries entry erste ersten erster every exactly exceed exceeded exceeding exceeds
+    expensive fell fewer fewest first früh früheste frühesten geringste geringsten gesamt gesamte
+    gesamten gestiegen gesunken gewachsen grew grow grown grows groß größte größten günstigste
+    high higher highest hoch häufig höchste höchsten höher increase increased insgesamt klein
+    kleiner kleinste kleinsten kürzeste kürzesten lang lange langsamste large larger largest last
+    late later latest least less letzte letzten list liste lists long longer longest low lower
+    lowest längste längsten many max maximal maximum mean meiste meisten min mindestens minimal
+    mittel mittlere mittleren most much neu neueste neuesten never newest niedriger niedrigste
+    niedrigsten niedrigster nothing number numbers oberhalb oft oldest once overall part percent
+    percentage point points prozent prozentpunkte quantity rank ranked ratio rise risen rose row
+    rows rund schnell schnellste second share short shorter shortest shrank sinkt small smaller
+    smallest soar soonest sorted spät steigt sum summe summed teuer teuerste teuersten the third
+    three times together top total totals twice two under unterhalb unterschied viel viele vielen
+    weniger wenigsten worst wächst zahl zero zusammen zwei älteste ältesten
     """.split()  # noqa: SIM905
 )
 UNITS = frozenset(  # that a question may name, and a heading leave out
-    "eur euro euros usd chf gbp kg g mg µg ml l km m mm cm m² m³ m3 kwh mwh kw bar ntu min h hrs hours days".split()  # noqa: SIM905
+    """
+    bar chf cm days eur euro euros g gbp h hours hrs kg km kw kwh l m m2 m3 m² m³ mg min ml mm mwh
+    ntu usd µg
+    """.split()  # noqa: SIM905
 )
 SOFT = UNITS | frozenset(  # and nouns that say no more than that there is a value
     "value values figure figures level levels reading readings content wert werte".split()  # noqa: SIM905
@@ -187,14 +199,15 @@ def folded(text: str) -> str:
     >>> folded("Mühlrain, Straße")
     'muhlrain, strasse'
     """
-    return "".join(sign for sign in unicodedata.normalize("NFKD", text.casefold()) if not unicodedata.combining(sign))
+    signs = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in signs if not unicodedata.combining(sign))
 
 
 def stem(word: str) -> str:
     """A word without the commonest endings of both languages, in folded form.
 
-    >>> [stem(word) for word in ("Suppliers", "lost", "Pumpen", "IS-200", "caused", "causes", "deliveries")]
-    ['supplier', 'lost', 'pump', 'is-200', 'caus', 'caus', 'deliver']
+    >>> [stem(word) for word in ("Suppliers", "lost", "Pumpen", "IS-200", "caused", "deliveries")]
+    ['supplier', 'lost', 'pump', 'is-200', 'caus', 'deliver']
     """
     word = folded(word)
     if not word.isalpha():
@@ -221,17 +234,20 @@ def meanings(word: str) -> frozenset[str]:
 
 @lru_cache(maxsize=50_000)
 def is_same(one: str, other: str) -> bool:
-    """Whether two stems are forms of one word, or one is the other, misspelt. Codes and numbers must be equal.
+    """Whether two stems are forms of one word, or one is the other, misspelt.
 
-    >>> [is_same(*pair) for pair in (("expires", "expiry"), ("zopiclon", "zopicolne"), ("is-200", "is-310"), ("deliver", "deliveri"))]
-    [True, True, False, True]
+    Codes and numbers must be equal.
+
+    >>> is_same("expires", "expiry"), is_same("zopiclon", "zopicolne"), is_same("is-200", "is-310")
+    (True, True, False)
     """
     if one == other:
         return True
     shorter, longer = sorted((one, other), key=len)
     if len(shorter) < 4 or any(map(str.isdigit, one + other)):
         return False
-    common = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), len(shorter))
+    pairs = enumerate(zip(one, other, strict=False))
+    common = next((at for at, (a, b) in pairs if a != b), len(shorter))
     if common >= max(4, COMMON_BEGINNING * len(longer)):
         return True
     least = LEAST_SAME if len(shorter) >= LEAST_MISSPELT else LEAST_SAME_SHORT
