@@ -148,18 +148,31 @@ def _hint_lines(asked: TableQuestion, source: Source, hints: Sequence[Hint]) -> 
 
 
 def _day_lines(asked: TableQuestion, word: Asked, source: Source) -> Iterator[str]:
-    """How each column of dates says a month that is named, or a day of it."""
+    """How each column of dates says a month that is named, its day, or what is before or after."""
     months = sorted(day for day in source.profile.days if day[5:] == f"{word.month:02}")
-    named = {one.word for one in asked.words}
-    month = next((one for one in months if one[:4] in named), months[-1] if months else "")
+    years = [one.word for one in asked.words if re.fullmatch(r"(?:19|20)\d\d", one.word)]
+    named = [f"{year}-{word.month:02}" for year in years]
+    month = next((one for one in named if one in months), (months or named or [""])[-1])
     day = asked.days.get(word.month)
     for name, column in source.columns.items():
         if month and column.kind == "date":
-            yield (
-                f"{day} {word.word}: {name} = '{month}-{day:02}'"
-                if day
-                else f"{word.word}: {name} LIKE '{month}%'"
-            )
+            said = f"{day} {word.word}" if day else word.word
+            yield f"{said}: {name} {_comparison(month, day, asked.bound(word))}"
+
+
+def _comparison(month: str, day: int | None, bound: str) -> str:
+    """What a date is compared with.
+
+    >>> [_comparison("2026-05", None, bound) for bound in ("", "before", "after")]
+    ["LIKE '2026-05%'", "< '2026-05-01'", "> '2026-05-31'"]
+    >>> [_comparison("2026-05", 4, bound) for bound in ("", "since", "until")]
+    ["= '2026-05-04'", ">= '2026-05-04'", "<= '2026-05-04'"]
+    """
+    if not bound:
+        return f"= '{month}-{day:02}'" if day else f"LIKE '{month}%'"
+    at_end = bound in ("after", "until")
+    sign = {"before": "<", "since": ">=", "after": ">", "until": "<="}[bound]
+    return f"{sign} '{month}-{day or (31 if at_end else 1):02}'"
 
 
 def _pattern(hint: Hint) -> str:
@@ -213,7 +226,20 @@ def query_in(reply: str) -> str:
         return ""
     depth_free = re.match(r"(?:'(?:[^']|'')*'|\"[^\"]*\"|[^;'\"])*", text[found.start() :])
     query = depth_free[0] if depth_free else ""
-    return " ".join(re.split(r"\n\s*\n", query)[0].split())
+    return _in_brackets(" ".join(re.split(r"\n\s*\n", query)[0].split()))
+
+
+def _in_brackets(query: str) -> str:
+    """Queries between which a sign stands, as one; a model forgets their brackets.
+
+    >>> _in_brackets("SELECT a FROM t WHERE b = 'x' - SELECT a FROM t WHERE b = 'y'")
+    "SELECT (SELECT a FROM t WHERE b = 'x') - (SELECT a FROM t WHERE b = 'y')"
+    """
+    parts = re.split(r"\s+([-+*/])\s+(?=SELECT\b)", query, flags=re.IGNORECASE)
+    if len(parts) == 1 or "(" in query:
+        return query
+    terms = [part if at % 2 else f"({part})" for at, part in enumerate(parts)]
+    return f"SELECT {' '.join(terms)}"
 
 
 def with_real_values(query: str, sources: Sequence[Source]) -> str:
@@ -318,7 +344,7 @@ def invented(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str
 
 
 def misranked(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str:
-    """The column by which a query ranks, where the question names others that rank; else ""."""
+    """By what a query should rank, or not, where the question names something else; or ""."""
     orders = [select["order"] for select in selects(query) if select["limit"]]
     extremes = re.findall(r"\b(?:min|max)\s*\(([^()]*)\)", query, re.IGNORECASE)
     ranking = {
@@ -333,7 +359,21 @@ def misranked(query: str, asked: TableQuestion, sources: Sequence[Source]) -> st
                 named.add(name)
             elif name in ranking:
                 others.add(name)
-    return min(others) if named and others and not named & ranking else ""
+    return f"not by {min(others)}" if named and others and not named & ranking else ""
+
+
+def _counted(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str:
+    """What a question asks for the most of, where that is to be counted, and a query does not."""
+    most = next((one for one in asked.words if one.word == asked.most_of), None)
+    if most is None or re.search(r"\b(?:count|sum)\s*\(", query, re.IGNORECASE):
+        return ""
+    used = [source for source in sources if re.search(rf"\b{source.sql.name}\b", query)]
+    found = [
+        list(one.columns.values())[at] for one in used for at in one.profile.heading_columns(most)
+    ]
+    is_title = not found and any(source.profile.in_title(most) for source in used)
+    is_text = bool(found) and all(column.kind == "text" for column in found)
+    return f"COUNT(*) of {most.word}" if is_title or is_text else ""
 
 
 def without(condition: str, query: str) -> str:
@@ -456,15 +496,21 @@ def with_empty_last(query: str) -> str:
 def rank_query(query: str) -> str:
     """For a query of the first row in an order: what rows are ordered by; "" for any other."""
     first = min(selects(query), key=lambda select: select.depth)
-    if first["limit"].strip() != "1" or not first["order"] or first.summarises:
+    if (
+        first["limit"].strip() != "1"
+        or not first["order"]
+        or (first.summarises and not first["group"])
+    ):
         return ""
     ordered = re.split(r"\b(?:ASC|DESC|NULLS)\b", first["order"], flags=re.IGNORECASE)[0]
-    where = f" WHERE {first['where']}" if first["where"] else ""
-    return (
-        ""
-        if "," in ordered
-        else f"SELECT {ordered} FROM {first['from']}{where} ORDER BY {first['order']}"
+    clauses = (
+        ("where", "WHERE"),
+        ("group", "GROUP BY"),
+        ("having", "HAVING"),
+        ("order", "ORDER BY"),
     )
+    rest = " ".join(f"{keyword} {first[name]}" for name, keyword in clauses if first[name])
+    return "" if "," in ordered else f"SELECT {ordered} FROM {first['from']} {rest}"
 
 
 def with_limit(query: str, rows: int) -> str:

@@ -71,6 +71,15 @@ _DAY_BEFORE, _DAY_BEHIND = (
     r"\b(\d{{1,2}})(?:st|nd|rd|th|\.)?\s+(?:of\s+)?{}\b",
     r"\b{}\s+(\d{{1,2}})(?:st|nd|rd|th)?\b(?!\d)",
 )
+_BOUND = (
+    r"\b(before|after|since|from|until|till|by|vor|nach|seit|ab|bis)\s+"
+    r"(?:(?:the|end of|dem|zum|ende)\s+)*(?:\d{{1,2}}(?:st|nd|rd|th|\.)?\s+(?:of\s+)?)?{}\b"
+)
+_BOUNDS = {"before": "before", "vor": "before", "after": "after", "nach": "after"} | {
+    "since": "since", "from": "since", "seit": "since", "ab": "since",
+    "until": "until", "till": "until", "by": "until", "bis": "until",
+}  # fmt: skip
+_MOST = re.compile(r"\b(?:most|fewest|meisten|wenigsten)\s+(\w+)", re.IGNORECASE)
 _QUARTERS = {"fir": 1, "1st": 1, "ers": 1, "sec": 2, "2nd": 2, "zwe": 2} | {
     "thi": 3, "3rd": 3, "dri": 3, "fou": 4, "4th": 4, "vie": 4,
 }  # fmt: skip
@@ -116,6 +125,17 @@ class TableQuestion:
     def sums(self) -> bool:
         """Whether it asks for a sum."""
         return _SUMS.search(self.text) is not None
+
+    @property
+    def most_of(self) -> str:
+        """What it asks for the most or fewest of, as "machines" in "the most machines"; or ""."""
+        found = _MOST.search(self.text)
+        return found[1] if found and _says_something(found[1]) else ""
+
+    def bound(self, month: Asked) -> str:
+        """How dates are bound by a month that is named: "before", "after", "since", "until", ""."""
+        found = re.search(_BOUND.format(re.escape(month.word)), self.text, re.IGNORECASE)
+        return _BOUNDS[found[1].casefold()] if found else ""
 
     @property
     def lists_all(self) -> bool:

@@ -1,4 +1,4 @@
-"""READ PATH, before passages are read: a question about a table, answered by a query that the model writes and this site runs."""
+"""READ PATH, before passages are read: a question about a table is answered by a query over it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ TRIES = 2
 
 
 class TableStage:
-    """Answers what the rows of tables say, and nothing where it is not sure which tables are meant."""
+    """Answers what rows of tables say, and nothing where it is not sure which tables are meant."""
 
     def __init__(self, edge: EdgeId, store: TableStore, generator: Generator) -> None:
         self._edge = edge
@@ -67,9 +67,10 @@ class TableStage:
         trace: Trace,
         deadline: Deadline,
     ) -> Answer | None:
-        """None: the question goes on; at once where it fits no table, without a call of the model. A model that fails is logged.
+        """None: the question goes on; without a call of the model where it fits no table.
 
-        ``withheld``: documents and chunks that the asker may not read; of such a document no row is read.
+        ``withheld``: documents and chunks that the asker may not read; of such a document no row
+        is read. A model that fails is logged: the usual way tells the client.
         """
         asked = question_of(question)
         if asked is None:
@@ -108,7 +109,7 @@ class TableStage:
     async def _outcome(
         self, asked: TableQuestion, found: Match, trace: Trace, deadline: Deadline
     ) -> Outcome | None:
-        """What a query gives that nothing speaks against; one more is asked for where something may be mended."""
+        """What a query gives, if nothing speaks against it; a second one may mend the first."""
         sources, task = sources_of(found), ""
         for _ in range(TRIES):
             query = with_real_values(
@@ -120,7 +121,7 @@ class TableStage:
                 outcome, why_not = await asyncio.to_thread(tried, query, asked, sources)
             if outcome is not None and not why_not:
                 return outcome
-            log.info("a query gives no answer: %s", " ".join(why_not.split()[:6]))
+            log.info("a query gives no answer: %s", why_not.partition(":")[0])
             if outcome is not None:
                 return None
             task = f"A wrong query: {query}\n{why_not}. Write another one."
@@ -174,7 +175,7 @@ class TableStage:
 def query_prompt(
     asked: TableQuestion, found: Match, sources: Sequence[Source], task: str = ""
 ) -> tuple[Message, ...]:
-    """The messages that ask for a query. Rules and examples come first, so a server keeps them from question to question."""
+    """The messages that ask for a query. Rules and examples come first: a server keeps them."""
     return QUERY.render(
         tables=one_line_each(tables_text(asked, found, sources)),
         question=one_line(asked.text),
@@ -190,15 +191,15 @@ def one_line_each(text: str) -> str:
 def tried(
     query: str, asked: TableQuestion, sources: Sequence[Source]
 ) -> tuple[Outcome | None, str]:
-    """What a query gives, and what speaks against it as an answer, if anything; None: another query may give one."""
+    """What a query gives, and what speaks against it as an answer; None: another may give one."""
     conditions = list[str]()
     while condition := invented(query, asked, sources):
         conditions.append(condition)
         query = without(condition, query)
     if not query:
-        return None, f"The question does not say {' or '.join(conditions)}"
+        return None, f"The question does not say: {' or '.join(conditions)}"
     if column := misranked(query, asked, sources):
-        return None, f"The question does not ask for the most or least {column}"
+        return None, f"It does not rank by what the question asks for: {column}"
     try:
         outcome = run(query, sources)
     except QueryError as error:
@@ -209,7 +210,7 @@ def tried(
 
 
 def run(query: str, sources: Sequence[Source]) -> Outcome:
-    """Run a query over these tables, and find the rows that its result rests on. Raises QueryError."""
+    """Run a query over these tables, and find the rows that it rests on. Raises QueryError."""
     with closing(Sandbox([source.sql for source in sources], seconds=QUERY_S)) as sandbox:
         query = _with_ties(with_empty_last(query), sandbox)
         result = sandbox.run(query)

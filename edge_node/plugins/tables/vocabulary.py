@@ -82,6 +82,7 @@ approved genehmigt freigegeben released
 article artikel item product produkt material
 bed betten bett
 bill rechnung invoice
+branch filiale niederlassung zweigstelle
 building gebäude haus
 burst rohrbruch bruch break leak
 cause ursache grund reason
@@ -212,7 +213,7 @@ def stem(word: str) -> str:
     word = folded(word)
     if not word.isalpha():
         return word
-    for ending in ("ungen", "ing", "ies", "ed", "es", "en", "e", "s", "y"):
+    for ending in ("ungen", "ung", "ing", "ies", "ed", "es", "et", "en", "e", "s", "y"):
         least = 3 if ending == "s" else 4
         if word.endswith(ending) and len(word) - len(ending) >= least and not word.endswith("ss"):
             return word[: -len(ending)]
