@@ -45,6 +45,8 @@ from edge_node.graph.store import GraphStore
 from edge_node.graph.tools import Tools
 from edge_node.maintenance import open_store
 from edge_node.node import EdgeNode
+from edge_node.plugins.tables.stage import TableStage
+from edge_node.plugins.tables.store import TableStore
 from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index, open_strategy
@@ -159,7 +161,7 @@ def _searching(edge: _Edge, graph: GraphStore, embedder: Embedder, judging: Embe
             await released.warm()
 
     keep = edge.queue, edge.receipts, strategy, edge.cutter, settings, edge.background
-    worker = Worker(*keep, retries=parts.retries, on_settled=tell_cloud)
+    worker = Worker(*keep, retries=parts.retries, on_settled=tell_cloud, tables=TableStore(graph.database))
     feedback = FeedbackDesk(name, strategy.memories, embedder, documents, settings.memory_learn)
     off = tuple(name for name, value in OFF.items() if getattr(settings, name) == value != getattr(edge.settings, name))
     models = Models(parts.generator, judging, parts.model_server, off)
@@ -221,7 +223,9 @@ def _answerer(
         copied = CopiedFacts(selector, parts.generator, measured, least=settings.memory_certainty)
     if _compares(settings, parts):
         other_words = OtherWords(fast_path, parts.generator, measured, least=settings.memory_same)
-    return Answerer(strategy, selector, parts.generator, gate, client, sharing, settings, fast_path, told, released, copied, other_words)
+    tables = TableStage(tools.edge, TableStore(tools.graph.database), parts.generator)
+    look = fast_path, told, released, copied, other_words, tables
+    return Answerer(strategy, selector, parts.generator, gate, client, sharing, settings, *look)
 
 
 def _compares(settings: EdgeSettings, parts: Adapters) -> bool:

@@ -27,7 +27,7 @@ UNORDERED = frozenset(  # trees by key, and nothing hangs on them
     {
         "vectors", "aliases", "subgraphs", "summaries", "descriptions", "chunk_parts", "core_readings", "tree_nodes", "llm_results",
         "receipts", "report_uppers", "claim_readings", "facts", "memory_readings", "ratings", "incidence", "shared_memories",
-        "chunk_readers", "released_names",
+        "chunk_readers", "released_names", "document_tables", "table_rows",
     }
 )  # fmt: skip
 TOLD = frozenset({"subgraphs", "summaries", "shared_memories"})  # the cloud has copies of them

@@ -167,6 +167,31 @@ class Offered:
     adopt: bool = True  # also where a document of its name came another way
 
 
+Cell: TypeAlias = str | int | float | None  # None: empty; a date or a time of a sheet is text
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of a document, as its reader saw it. Row k of ``rows`` stands in row ``first_row + k``; a blank one is empty.
+
+    A reader of any format may fill it. ``name``: of the sheet, or of the file in a file; "" where there is one table and no name.
+    """
+
+    name: str
+    headings: tuple[str, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    first_row: int
+
+    def place(self, row: int) -> str:
+        """Where row k of ``rows`` stands, in the words of the readers.
+
+        >>> Table("Stock", ("Ward", "Beds"), (("Juniper", 28),), 2).place(0)
+        'Stock, row 2'
+        """
+        number = f"row {self.first_row + row}"
+        return f"{self.name}, {number}" if self.name else number
+
+
 @dataclass(frozen=True, slots=True)
 class DocumentText:
     """Characters [start, end) of the ``length`` that were read from a document: where passages' spans point."""

@@ -331,6 +331,8 @@ BORDER = [
     "edge_node/memory/writer.py",
     "edge_node/model_task.py",
     "edge_node/node.py",
+    "edge_node/plugins/tables/sandbox.py",
+    "edge_node/plugins/tables/stage.py",
     "edge_node/reading.py",
     "edge_node/settings.py",
     "edge_node/strategies/dgrag/search.py",

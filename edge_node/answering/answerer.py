@@ -104,6 +104,13 @@ class FindPassages(Protocol):
         """Best first, within the budget."""
 
 
+class AnswersFromTables(Protocol):
+    """Answers questions about rows of tables."""
+
+    async def answer(self, question: str, query_id: str, withheld: frozenset[str], trace: Trace, deadline: Deadline) -> Answer | None:
+        """None: it is no such question. Of the ``withheld`` documents and chunks nothing is read."""
+
+
 class Answerer:
     """Answers questions, its own clients' and other edges'."""
 
@@ -121,6 +128,7 @@ class Answerer:
         released: ReleasedPassages | None = None,
         copied: CopiedFacts | None = None,
         other_words: OtherWords | None = None,
+        tables: AnswersFromTables | None = None,
     ) -> None:
         """``fast_path``: asked before anything is read; None: no memory answers. ``other_words`` and ``copied``: asked next, in this order.
 
@@ -138,6 +146,7 @@ class Answerer:
         self._released = released
         self._copied = copied
         self._other_words = other_words
+        self._tables = tables
         self.untuned = settings
 
     def tune(self, thresholds: Mapping[str, float]) -> None:
@@ -177,6 +186,13 @@ class Answerer:
                     again = await self._other_words.answer(ask.question, query_id, look.near, trace, deadline)
                     if again is not None:
                         return replace(again, trace=trace.steps())
+                if self._tables is not None and ask.mode != "cloud":
+                    tables = self._tables
+                    told = await self._sharing.read_filtered(
+                        ask.labels, ask.filters, lambda withheld: tables.answer(ask.question, query_id, withheld, trace, deadline)
+                    )
+                    if told is not None:
+                        return with_report(replace(told, trace=trace.steps()), look)
                 return with_report(await self._answer(ask, stays, query_id, trace, deadline), look)
         except TimeoutError as error:
             raise ModelTimeout(deadline_s=deadline.seconds) from error

@@ -23,8 +23,9 @@ LINES = {  # what SQLite says of single rows, by the kind of damage; anything el
 }
 NO_TEXT = frozenset(  # columns of numbers and of bytes
     {
-        "at", "bad", "barred", "by_model", "direct", "doubtful", "end", "epsilon", "good", "hyperedges", "later", "level", "negated",
-        "ordinal", "planes", "rating", "raw", "shares", "sources", "splits", "start", "strength", "units", "vector", "vectors",
+        "at", "bad", "barred", "by_model", "direct", "doubtful", "end", "epsilon", "first_row", "good", "hyperedges", "later", "level",
+        "negated", "ordinal", "planes", "rating", "raw", "row", "shares", "sources", "splits", "start", "strength", "units", "vector",
+        "vectors",
     }
 )  # fmt: skip
 REPORT = ("community_id", "level", "content", "facts", "title", "summary", "rating", "reason", "findings", "by_model", "sources")
@@ -67,6 +68,7 @@ def _unreadable(*columns: str) -> str:
     return " OR ".join(f"typeof({column}) <> 'text' OR NOT is_text(CAST({column} AS BLOB))" for column in columns)
 
 
+_OF_TABLE = "(SELECT document_id FROM documents WHERE documents.document_id = {}.document_id)"
 _OF_CHUNK = "(SELECT document_id FROM chunks WHERE chunks.chunk_id = {})"
 CHECKS = (  # a mended table may bring the rows of the next ones with it, so the order counts
     Check(
@@ -134,6 +136,14 @@ CHECKS = (  # a mended table may bring the rows of the next ones with it, so the
     Check("claims", "forget", "chunk_id", _mismatch(*CLAIM)),
     Check("claim_readings", "forget", "chunk_id", _unreadable("chunk_id", "model")),
     Check("facts", "index again", "chunk_id", _mismatch("chunk_id", "ordinal", "start", "end", *FACT), _OF_CHUNK.format("facts.chunk_id")),
+    Check(
+        "document_tables",
+        "index again",
+        "document_id",
+        _mismatch("document_id", "ordinal", "name", "headings", "first_row"),
+        _OF_TABLE.format("document_tables"),
+    ),
+    Check("table_rows", "index again", "document_id", _mismatch("document_id", "ordinal", "row", "cells"), _OF_TABLE.format("table_rows")),
     Check("chunk_readers", "forget", "chunk_id", _mismatch("chunk_id", "language", "pack")),
     Check("memory_readings", "forget", "chunk_id", f"{_unreadable('chunk_id')} OR typeof(templates) <> 'integer'"),
     Check(

@@ -12,7 +12,7 @@ from itertools import starmap
 from operator import itemgetter
 
 from edge_node.documents.readers.pool import Reads
-from edge_node.records import Offered, Shortfall
+from edge_node.records import Offered, Shortfall, Table
 from shared.errors import UnreadableDocument
 from shared.ports import Tokenizer
 from shared.records import Chunk, ChunkId, Document, Mark
@@ -184,10 +184,11 @@ def _ends_sentence(word: str, next_character: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a document was cut into, and what of it could not be read, or not well."""
+    """What a document was cut into, what of it could not be read, or not well, and its tables."""
 
     chunks: list[Chunk]
     shortfalls: tuple[Shortfall, ...] = ()
+    tables: tuple[Table, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,4 +207,4 @@ class Cutter:
         chunks = await asyncio.to_thread(split, document, self.tokenizer, size=self.size, overlap=self.overlap)
         if not chunks:
             raise UnreadableDocument(offered.name, "empty", "there is no text in it", next_step="check the file")
-        return Cut(chunks, tuple(starmap(Shortfall, text.shortfalls)))
+        return Cut(chunks, tuple(starmap(Shortfall, text.shortfalls)), text.tables)

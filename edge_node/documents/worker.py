@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any, ParamSpec, Protocol, TypeVar
@@ -17,7 +17,7 @@ from edge_node.documents.jobs import Job, JobQueue, reason_of
 from edge_node.documents.lane import Lane, UnderWay
 from edge_node.documents.progress import Backoff, JobProgress, News, Step
 from edge_node.documents.receipts import ReceiptStore
-from edge_node.records import Cost, Indexer, Progress
+from edge_node.records import Cost, Indexer, Progress, Table
 from edge_node.settings import IndexingSettings
 from shared.errors import (
     DgragError,
@@ -31,6 +31,7 @@ from shared.errors import (
     UnreadableDocument,
 )
 from shared.limits import RetryBudget
+from shared.records import DocumentId
 from shared.telemetry.logs import redacted
 
 MAX_ATTEMPTS = 3  # at one document, while the model is away
@@ -51,6 +52,13 @@ class OnSettled(Protocol):
 
     async def __call__(self, *, withdrawn: bool) -> None:
         """``withdrawn``: documents were deleted, and nobody should go on knowing of them for long."""
+
+
+class KeepsTables(Protocol):
+    """Keeps the tables of documents."""
+
+    def keep(self, document: DocumentId, tables: Sequence[Table]) -> None:
+        """In place of those that the document had; questions see them as soon as its chunks are served."""
 
 
 class StoppingError(Exception):
@@ -107,6 +115,7 @@ class Worker:
         *,
         retries: RetryBudget,
         on_settled: OnSettled,
+        tables: KeepsTables | None = None,
     ) -> None:
         self._queue = queue
         self._receipts = receipts
@@ -116,6 +125,7 @@ class Worker:
         self._background = background
         self._retries = retries
         self._on_settled = on_settled
+        self._tables = tables
         self._wake = asyncio.Event()
         self._settling = asyncio.Lock()
         self._lane = Lane()  # what is being added
@@ -292,6 +302,8 @@ class Worker:
         await self.news.tell(Step("read", 0, 1, job.job_id))
         cut = await self._cutter.cut(job.document)
         chunks = cut.chunks
+        if self._tables is not None:
+            await self._keep(self._tables.keep, job.document.document_id, cut.tables)
         calls = model_calls(job.document.document_id, len(chunks), share=self.settings.model_share, each=self.settings.calls_a_passage)
         before = tuple((await self._background.run(usage, self._queue.database)).values())
         progress = self.news.jobs[job.job_id] = JobProgress(self.rates, len(chunks), calls, before, time.perf_counter())

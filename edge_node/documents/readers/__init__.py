@@ -191,7 +191,7 @@ def _inside(name: str, data: bytes, *, depth: int) -> ReadText:
     text = found.text if found.places else normalised(found.text)
     if not any(character.isalnum() for character in text):
         raise _empty(name)
-    return ReadText(one_line(found.title) or one_line(stem(name)), text, found.places, found.shortfalls)
+    return ReadText(one_line(found.title) or one_line(stem(name)), text, found.places, found.shortfalls, found.tables)
 
 
 def _reader(name: str, data: bytes) -> FormatReader:

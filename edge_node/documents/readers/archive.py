@@ -6,9 +6,10 @@ import io
 import zipfile
 import zlib
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from edge_node.documents.readers.text import ReadText, capped, normalised, stem, too_large
+from edge_node.records import Table
 from shared.errors import UnreadableDocument
 from shared.records import Mark
 
@@ -57,6 +58,7 @@ class _Joining:
     texts: list[str] = field(default_factory=list)
     places: list[Mark] = field(default_factory=list)
     shortfalls: list[tuple[str, str]] = field(default_factory=list)
+    tables: list[Table] = field(default_factory=list)
     length: int = 0
 
     def add(self, text: str, places: Iterable[Mark]) -> None:
@@ -82,10 +84,12 @@ def joined(name: str, title: str, text: str, parts: Iterable[tuple[str, bytes]],
         inside = [(len(heading) + at if at else 0, f"{part}, {label}" if label else part) for at, label in marks]
         made.add(heading + found.text, inside)
         made.shortfalls += found.shortfalls
+        made.tables += [replace(table, name=f"{part}, {table.name}" if table.name else part) for table in found.tables]
         capped(name, made.texts, separator="\n\n")
     if not made.texts and failed:
         raise UnreadableDocument(name, failed[0].reason, failed[0].message[:MAX_SAID_CHARS], next_step=failed[0].next_step)
-    return ReadText(title, "\n\n".join(made.texts), tuple(made.places), (*made.shortfalls, *_unread(failed)))
+    shortfalls = (*made.shortfalls, *_unread(failed))
+    return ReadText(title, "\n\n".join(made.texts), tuple(made.places), shortfalls, tuple(made.tables))
 
 
 def _unread(failed: list[UnreadableDocument]) -> Iterator[tuple[str, str]]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import struct
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from io import BufferedIOBase
 from typing import Any
 
 import orjson
 
 from edge_node.documents.readers.text import MAX_PLACE_CHARS, MAX_TEXT_CHARS, ReadText
+from edge_node.records import Cell, Table
 from shared.errors import ReaderUnavailable, UnreadableDocument
 
 HEAD = struct.Struct(">Q")
@@ -74,9 +75,12 @@ def write_answer(stream: BufferedIOBase, answer: ReadText | Failed, *, most_byte
     >>> write_answer(stream, ReadText("Ward", "28 beds."), most_bytes=100)
     >>> _ = stream.seek(0)
     >>> take_answer(stream, most_bytes=100)
-    ReadText(title='Ward', text='28 beds.', places=(), shortfalls=())
+    ReadText(title='Ward', text='28 beds.', places=(), shortfalls=(), tables=())
     """
     body = _body(answer) if isinstance(answer, ReadText) else b""
+    if len(body) > most_bytes and isinstance(answer, ReadText) and answer.tables:
+        answer = replace(answer, tables=())
+        body = _body(answer)
     if len(body) > most_bytes:
         answer, body = Failed("too_large", f"holds more than {most_bytes} bytes of text", "split the document and add the parts"), b""
     header = _header(answer) if isinstance(answer, ReadText) else asdict(answer)
@@ -89,21 +93,36 @@ def take_answer(stream: BufferedIOBase, *, most_bytes: int) -> ReadText | Failed
     try:
         match orjson.loads(header):
             case {"title": str(title), "length": int(length), "shortfalls": list(said)} if 0 <= length <= len(body):
-                marks = orjson.loads(body[length:] or b"[]")
-                places = tuple((int(at), str(place)[:MAX_PLACE_CHARS]) for at, place in marks)
+                beside = orjson.loads(body[length:] or b"{}")
+                places = tuple((int(at), str(place)[:MAX_PLACE_CHARS]) for at, place in beside.get("places", ()))
                 shortfalls = tuple((str(code)[:MAX_WORD_CHARS], str(text)[:MAX_MESSAGE_CHARS]) for code, text in said[:MAX_SHORTFALLS])
-                return ReadText(title, body[:length].decode("utf-8"), places, shortfalls)
+                tables = tuple(_table(table) for table in beside.get("tables", ()))
+                return ReadText(title, body[:length].decode("utf-8"), places, shortfalls, tables)
             case {"reason": str(reason), "message": str(message), "next_step": str(step), "detail": str(detail)}:
                 texts = (text[:MAX_MESSAGE_CHARS] for text in (message, step, detail))
                 return Failed(reason[:MAX_WORD_CHARS], *texts)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, AttributeError) as error:
         raise BrokenAnswerError("neither JSON nor UTF-8") from error
     raise BrokenAnswerError("another form")
 
 
 def _body(found: ReadText) -> bytes:
-    """The text, and behind it where its places begin."""
-    return found.text.encode("utf-8") + (orjson.dumps(found.places) if found.places else b"")
+    """The text, and behind it where its places begin, and its tables."""
+    beside = {"places": found.places, "tables": found.tables}
+    return found.text.encode("utf-8") + (orjson.dumps(beside) if found.places or found.tables else b"")
+
+
+def _table(told: dict[str, Any]) -> Table:
+    """A table that a child tells of. Raises TypeError for anything else."""
+    match told:
+        case {"name": str(name), "headings": list(headings), "rows": list(rows), "first_row": int(first_row)}:
+            cells = tuple(tuple(map(_cell, row)) for row in rows)
+            return Table(name[:MAX_PLACE_CHARS], tuple(map(str, headings)), cells, first_row)
+    raise TypeError("no table")
+
+
+def _cell(told: Any) -> Cell:
+    return told if told is None or isinstance(told, str | int | float) else str(told)
 
 
 def _header(found: ReadText) -> dict[str, Any]:

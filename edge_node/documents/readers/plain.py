@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 
 from charset_normalizer import from_bytes
 
+from edge_node.documents.readers.grids import Grid
 from edge_node.documents.readers.lines import unwrapped
 from edge_node.documents.readers.text import ReadText, not_text, placed, row_sentence, stem
 from shared.errors import UnreadableDocument
@@ -82,11 +83,18 @@ def read_table(name: str, data: bytes) -> ReadText:
     """
     text = decoded(name, data).replace("\r\n", "\n").replace("\r", "\n").replace("\x00", "")
     try:
-        rows = csv.reader(io.StringIO(text), delimiter=_delimiter(text))
-        body, places = placed(name, ((f"row {row}", line) for row, line in row_sentences(enumerate(rows, start=1))))
-        return ReadText(stem(name), body, places)
+        grid, rows = Grid(), csv.reader(io.StringIO(text), delimiter=_delimiter(text))
+        lines = row_sentences(_kept(enumerate(rows, start=1), grid))
+        body, places = placed(name, ((f"row {row}", line) for row, line in lines))
+        return ReadText(stem(name), body, places, tables=tuple(grid.tables()))
     except csv.Error as error:
         raise UnreadableDocument(name, "bad_table", f"not a table: {error}", next_step="save it as CSV again") from error
+
+
+def _kept(rows: Iterable[tuple[int, list[str]]], grid: Grid) -> Iterator[tuple[int, list[str]]]:
+    for number, row in rows:
+        grid.add(number, row)
+        yield number, row
 
 
 def row_sentences(rows: Iterable[tuple[int, list[str]]]) -> Iterator[tuple[int, str]]:

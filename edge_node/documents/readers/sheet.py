@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import date, datetime, time, timedelta
 
 from python_calamine import CalamineError, CalamineSheet, CalamineWorkbook, PasswordError
 
 from edge_node.documents.readers.archive import DAMAGED, check_unzipped
+from edge_node.documents.readers.grids import MOST_CELLS, Grid
 from edge_node.documents.readers.plain import row_sentences
 from edge_node.documents.readers.text import OLE_MAGIC, ReadText, check_pages, placed, stem
+from edge_node.records import Table
 from shared.errors import UnreadableDocument
 
 MAX_SHEETS = 1_000
@@ -26,7 +28,8 @@ def read_sheet(name: str, data: bytes) -> ReadText:
             check_unzipped(name, data)
         with CalamineWorkbook.from_filelike(io.BytesIO(data)) as book:
             check_pages(name, len(book.sheet_names), unit="sheets", most=MAX_SHEETS)
-            body, places = placed(name, _rows(name, book))
+            tables = list[Table]()
+            body, places = placed(name, _rows(name, book, tables))
     except PasswordError as error:
         raise UnreadableDocument(name, "encrypted", "is behind a password", next_step="save it without a password") from error
     except (CalamineError, *DAMAGED) as error:
@@ -35,10 +38,11 @@ def read_sheet(name: str, data: bytes) -> ReadText:
         if type(error).__name__ != PANIC:
             raise
         raise UnreadableDocument(name, "bad_sheet", "is damaged", next_step="open it and save it as .xlsx, or as CSV") from error
-    return ReadText(stem(name), body, places)
+    return ReadText(stem(name), body, places, tables=tuple(tables))
 
 
-def _rows(name: str, book: CalamineWorkbook) -> Iterator[tuple[str, str]]:
+def _rows(name: str, book: CalamineWorkbook, tables: list[Table]) -> Iterator[tuple[str, str]]:
+    """Each row's place and sentence; ``tables`` gets what the sheets hold."""
     total = 0
     for title in book.sheet_names:
         sheet = book.get_sheet_by_name(title)
@@ -46,9 +50,25 @@ def _rows(name: str, book: CalamineWorkbook) -> Iterator[tuple[str, str]]:
             continue
         total += sheet.total_height
         check_pages(name, total, unit="rows", most=MAX_ROWS)
+        grid = Grid(title, MOST_CELLS - sum(len(table.rows) * len(table.headings) for table in tables))
         rows = enumerate(sheet.iter_rows(), start=1)
-        for number, line in row_sentences((number, [_said(cell) for cell in row]) for number, row in rows):
+        for number, line in row_sentences(_kept(rows, grid)):
             yield f"{title}, row {number}", line
+        tables += grid.tables()
+
+
+def _kept(rows: Iterable[tuple[int, list[Cell]]], grid: Grid) -> Iterator[tuple[int, list[str]]]:
+    for number, row in rows:
+        texts = [_said(cell) for cell in row]
+        grid.add(number, [_number(cell) or text for cell, text in zip(row, texts, strict=True)])
+        yield number, texts
+
+
+def _number(cell: Cell) -> int | float | None:
+    """A number as a value; None of anything else, and of 0, whose text will do."""
+    if isinstance(cell, bool) or not isinstance(cell, int | float):
+        return None
+    return int(cell) if float(cell).is_integer() and abs(cell) < 1e15 else cell
 
 
 def _said(cell: Cell) -> str:

@@ -7,6 +7,7 @@ import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
+from edge_node.records import Table
 from shared.errors import UnreadableDocument
 from shared.records import Mark
 
@@ -36,6 +37,7 @@ class ReadText:
     text: str
     places: tuple[Mark, ...] = ()  # of the text as it is here: with places, it is normalised already
     shortfalls: tuple[tuple[str, str], ...] = ()  # code and message: what of the document could not be read, or not well
+    tables: tuple[Table, ...] = ()  # as they were found in it, beside their rows' sentences in the text
 
 
 def normalised(text: str) -> str:

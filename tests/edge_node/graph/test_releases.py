@@ -71,7 +71,7 @@ def earlier(request, tmp_path):
 
 def test_a_store_of_an_earlier_release_opens_and_every_checksum_holds(earlier):
     database = Database(earlier)
-    assert database.row("PRAGMA user_version")[0] == 13
+    assert database.row("PRAGMA user_version")[0] == 14
     with database.write() as tx:
         assert examine(tx) == ()
     database.close()
@@ -218,6 +218,6 @@ def test_a_migration_killed_at_any_statement_leaves_a_store_that_opens(earlier, 
 def test_a_store_of_a_newer_release_is_refused_in_words(v1):
     with closing(sqlite3.connect(v1)) as connection:
         connection.execute("PRAGMA user_version=99")
-    with pytest.raises(StoreError, match="schema 99, this release reads up to 13") as told:
+    with pytest.raises(StoreError, match="schema 99, this release reads up to 14") as told:
         Database(v1)
     assert "newer release" in told.value.next_step

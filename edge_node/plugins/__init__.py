@@ -1,0 +1,1 @@
+"""What not every site needs, behind seams of the core."""

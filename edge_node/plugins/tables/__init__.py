@@ -1,0 +1,1 @@
+"""Questions about tables: a query over rows, written by the model and run in a sandbox."""
