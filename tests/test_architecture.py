@@ -405,6 +405,7 @@ BORDER = [
     "shared/telemetry/spans.py",
     "shared/telemetry/trace.py",
     "shared/text/no_answer.py",
+    "shared/text/values.py",
     "shared/text/prompts.py",
     "shared/text/support.py",
     "shared/tls.py",
