@@ -405,9 +405,9 @@ BORDER = [
     "shared/telemetry/spans.py",
     "shared/telemetry/trace.py",
     "shared/text/no_answer.py",
-    "shared/text/values.py",
     "shared/text/prompts.py",
     "shared/text/support.py",
+    "shared/text/values.py",
     "shared/tls.py",
 ]
 
