@@ -87,7 +87,7 @@ class Coordinator:
         query_id = body.query_id or self._new_id()
         if (remembered := await self._stored_answers.answer(sought, query_id, trace, until=until)) is not None:
             return remembered
-        nobody = Answer(query_id, no_answer("not_matched", body.question), (), "cloud", answered=False)
+        nobody = Answer(query_id, no_answer("not_matched", body.question), (), "cloud", answered=False, certain=False)
         found = await self._collector.for_answer(sought, trace, m=body.m, until=until)
         if not found.asked:
             return with_edges(replace(nobody, reason=found.reason), found.reports, trace.steps())

@@ -111,8 +111,21 @@ class AnswersFromTables(Protocol):
         """None: it is no such question. Of the ``withheld`` documents and chunks nothing is read."""
 
 
+@dataclass(slots=True)
+class _Question:
+    """A question on its way through the stages. ``stays``: why it may not leave, or empty; ``tried``: what the local stage made."""
+
+    ask: Ask
+    stays: str
+    query_id: str
+    look: FastPathResult
+    trace: Trace
+    deadline: Deadline
+    tried: LocalAttempt | None = None
+
+
 class Answerer:
-    """Answers questions, its own clients' and other edges'."""
+    """Answers questions, its own clients' and other edges', in stages: memory, paraphrase, table, copied fact, this site, all sites."""
 
     def __init__(
         self,
@@ -170,8 +183,9 @@ class Answerer:
     async def answer(self, ask: Ask, trace: Trace, look: FastPathResult | None = None) -> Answer:
         """Answer from memory, from the local graph, or through the cloud. ``look``: what ``remembered`` gave, where it was asked before.
 
-        Raises InputError for a cloud question that may not be escalated, ModelTimeout when the whole takes too long, and
-        ModelError when no model answers, neither here nor, where the question may be escalated, at the cloud.
+        When the whole takes too long, it is the best that there is. Raises InputError for a cloud question that may not be escalated,
+        ModelTimeout when the time is over and nothing is near the question, and ModelError when no model answers, neither here nor,
+        where the question may be escalated, at the cloud.
         """
         stays = await self._stays(ask)
         if ask.mode == "cloud" and stays:
@@ -179,23 +193,80 @@ class Answerer:
         look = look or await self.remembered(ask, trace)
         if look.answer is not None:
             return replace(look.answer, trace=trace.steps())
-        deadline, query_id = Deadline(self.settings.answer_deadline_s), secrets.token_hex(8)
+        deadline = Deadline(self.settings.answer_deadline_s)
+        question = _Question(ask, stays, secrets.token_hex(8), look, trace, deadline)
         try:
             async with asyncio.timeout(deadline.seconds):
-                if self._other_words is not None and look.near:
-                    again = await self._other_words.answer(ask.question, query_id, look.near, trace, deadline)
-                    if again is not None:
-                        return replace(again, trace=trace.steps())
-                if self._tables is not None and ask.mode != "cloud":
-                    tables = self._tables
-                    told = await self._sharing.read_filtered(
-                        ask.labels, ask.filters, lambda withheld: tables.answer(ask.question, query_id, withheld, trace, deadline)
-                    )
-                    if told is not None:
-                        return with_report(replace(told, trace=trace.steps()), look)
-                return with_report(await self._answer(ask, stays, query_id, trace, deadline), look)
-        except TimeoutError as error:
-            raise ModelTimeout(deadline_s=deadline.seconds) from error
+                return await self._staged(question)
+        except (TimeoutError, ModelTimeout) as error:
+            return await self._too_late(question, ModelTimeout(deadline_s=deadline.seconds), error)
+
+    async def _staged(self, question: _Question) -> Answer:
+        """The answer of the first stage that has one; the last one always has."""
+        for stage in (self._paraphrase, self._table, self._copied_fact, self._local):
+            found = await stage(question)
+            if found is not None:
+                return found
+        return await self._elsewhere(question)
+
+    async def _paraphrase(self, question: _Question) -> Answer | None:
+        """A learned answer that the model calls right for these words too."""
+        if self._other_words is None or not question.look.near:
+            return None
+        ask, near = question.ask, question.look.near
+        found = await self._other_words.answer(ask.question, question.query_id, near, question.trace, question.deadline)
+        return None if found is None else replace(found, trace=question.trace.steps())
+
+    async def _table(self, question: _Question) -> Answer | None:
+        """What rows of this site's tables say."""
+        tables, ask = self._tables, question.ask
+        if tables is None or ask.mode == "cloud":
+            return None
+
+        async def answered(withheld: frozenset[str]) -> Answer | None:
+            return await tables.answer(ask.question, question.query_id, withheld, question.trace, question.deadline)
+
+        found = await self._sharing.read_filtered(ask.labels, ask.filters, answered)
+        return None if found is None else with_report(replace(found, trace=question.trace.steps()), question.look)
+
+    async def _copied_fact(self, question: _Question) -> Answer | None:
+        """A single fact, copied from a sentence."""
+        ask, trace = question.ask, question.trace
+        if self._copied is None or not ask.memory or ask.mode == "cloud":
+            return None
+        find, fence = await self._search_for(ask, trace), Fence(secrets.token_hex(FENCE_BYTES))
+        found = await self._copied.answer(ask.question, question.query_id, find, fence, trace, question.deadline)
+        return None if found is None else with_report(replace(found, trace=trace.steps()), question.look)
+
+    async def _local(self, question: _Question) -> Answer | None:
+        """The answer of this site, if the gate is sure of it or the question may not leave; the attempt is kept for the last stage."""
+        ask, stays, trace = question.ask, question.stays, question.trace
+        if ask.mode == "cloud":
+            return None
+        tried = question.tried = await self._try_locally(ask, bool(stays), trace, question.deadline)
+        if tried.report.decision == "escalate" and not stays:
+            return None
+        why = f"{stays}; {tried.report.reason}" if tried.report.decision == "escalate" else ""
+        found = self._local_answer(question.query_id, ask.question, tried, trace, route="local", reason=why)
+        return with_report(found, question.look)
+
+    async def _elsewhere(self, question: _Question) -> Answer:
+        """The answer of all sites."""
+        found = await self._escalate(question.ask, question.query_id, question.trace, question.deadline, question.tried)
+        return with_report(found, question.look)
+
+    async def _too_late(self, question: _Question, late: ModelTimeout, cause: Exception) -> Answer:
+        """What there is when the time is over: the draft that was made, else the closest passages. Raises ``late`` where there are none."""
+        ask, trace = question.ask, question.trace
+        tried = question.tried
+        if tried is None or tried.draft is None:
+            found = await self.find_here(ask)
+            tried = LocalAttempt(found, GateReport("escalate", late.message))
+        own = self._local_answer(question.query_id, ask.question, tried, trace, route="local", reason=late.message)
+        if not own.answered and not own.closest:
+            raise late from cause
+        text = own.answer if own.answered else no_answer("late", ask.question)
+        return replace(own, answer=text, certain=False, degraded=True)
 
     async def _stays(self, ask: Ask) -> str:
         """Why a question stays at this site, whatever the gate says; empty where it may leave."""
@@ -204,20 +275,6 @@ class Answerer:
         if ask.mode == "local":
             return "mode 'local' asks no other site"
         return HELD if await asyncio.to_thread(self._sharing.escalation, ask.escalation) == "no" else ""
-
-    async def _answer(self, ask: Ask, stays: str, query_id: str, trace: Trace, deadline: Deadline) -> Answer:
-        if ask.mode == "cloud":
-            return await self._escalate(ask, query_id, trace, deadline, None)
-        if self._copied is not None and ask.memory:
-            find, fence = await self._search_for(ask, trace), Fence(secrets.token_hex(FENCE_BYTES))
-            fact = await self._copied.answer(ask.question, query_id, find, fence, trace, deadline)
-            if fact is not None:
-                return replace(fact, trace=trace.steps())
-        tried = await self._try_locally(ask, bool(stays), trace, deadline)
-        if tried.report.decision == "local" or stays:
-            why = f"{stays}; {tried.report.reason}" if tried.report.decision == "escalate" else ""
-            return self._local_answer(query_id, ask.question, tried, trace, route="local", reason=why)
-        return await self._escalate(ask, query_id, trace, deadline, tried)
 
     async def retrieve(
         self,

@@ -10,7 +10,7 @@ from typing import Literal
 
 from shared.text.language import READ, language_of_question
 
-Sentence = Literal["not_matched", "not_told", "none_of_one", "none_of_many", "unsupported", "passages_of", "not_here", "waits"]
+Sentence = Literal["not_matched", "not_told", "none_of_one", "none_of_many", "unsupported", "passages_of", "not_here", "late", "waits"]
 
 
 def no_answer(sentence: Sentence, question: str, **values: object) -> str:
