@@ -373,7 +373,8 @@ def _counted(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str
     ]
     is_title = not found and any(source.profile.in_title(most) for source in used)
     is_text = bool(found) and all(column.kind == "text" for column in found)
-    return f"COUNT(*) of {most.word}" if is_title or is_text else ""
+    is_counted = is_title or is_text
+    return f"GROUP BY … ORDER BY COUNT(*) DESC, for {most.word}" if is_counted else ""
 
 
 def without(condition: str, query: str) -> str:
