@@ -58,10 +58,9 @@ class Source:
     sql: SqlTable
     columns: Mapping[str, Column]
 
-    def row_of(self, identity: int) -> int | None:
-        """The row of the document's table with a rowid; None where another table has it."""
-        at = identity - self.sql.first_id
-        return self.profile.data.rows[at] if 0 <= at < len(self.profile.data.rows) else None
+    def has_row(self, identity: int) -> bool:
+        """Whether a rowid is of this table."""
+        return 0 <= identity - self.sql.first_id < len(self.sql.rows)
 
 
 def sources_of(found: Match) -> list[Source]:

@@ -49,16 +49,20 @@ _FUNCTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A row of a table that a result rests on."""
+    """A row of a table that a result rests on; ``at``: its number among those that SQL knows."""
 
     source: Source
-    row: int  # of the document's table
+    at: int
+
+    @property
+    def row(self) -> int:
+        """Its number in the document's table."""
+        return self.source.profile.data.rows[self.at]
 
     @property
     def cells(self) -> tuple[Value, ...]:
         """Its values, a column each."""
-        at = self.source.profile.data.rows.index(self.row)
-        return self.source.sql.rows[at]
+        return self.source.sql.rows[self.at]
 
 
 @dataclass(frozen=True, slots=True)
