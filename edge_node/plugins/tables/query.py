@@ -46,6 +46,13 @@ _EQUAL = re.compile(
     r"(?P<column>[\w.\"`]+)\s*(?:=|==|\bIS\b)\s*'(?P<text>(?:[^']|'')*)'", re.IGNORECASE
 )
 _LIKE = re.compile(r"(?P<column>[\w.\"`]+)\s+LIKE\s+'(?P<text>(?:[^']|'')*)'", re.IGNORECASE)
+_AGES = re.compile(
+    r"\b(?:oldest|newest|youngest|earliest|latest|(?:ältest|neuest|jüngst|frühest|spätest)\w+)\b",
+    re.IGNORECASE,
+)
+_AGE_HEADING = re.compile(
+    r"\bage\b|year|date|time|alter|jahr|datum|zeit|monat|month", re.IGNORECASE
+)
 _SUMMARISED = re.compile(r"\b(?:count|sum|avg|total|group_concat)\s*\(", re.IGNORECASE)
 _EXTREME = re.compile(r"\b(?:min|max)\s*\(", re.IGNORECASE)
 
@@ -349,16 +356,25 @@ def misranked(query: str, asked: TableQuestion, sources: Sequence[Source]) -> st
     ranking = {
         name.casefold() for text in (*orders, *extremes) for name in re.findall(r"\w+", text)
     }
+    columns = [one for source in sources for one in source.columns.items() if one[0] in ranking]
+    if _AGES.search(asked.text) and columns and not any(_has_time(one) for _, one in columns):
+        return "no column of dates or years"
     named, others = set[str](), set[str]()
     for source in sources:
-        columns = list(source.columns.items())
         said = {at for word in asked.words for at in source.profile.heading_columns(word)}
-        for at, (name, column) in enumerate(columns):
+        for at, (name, column) in enumerate(source.columns.items()):
             if column.kind != "text" and at in said:
                 named.add(name)
             elif name in ranking:
                 others.add(name)
     return f"not by {min(others)}" if named and others and not named & ranking else ""
+
+
+def _has_time(column: Column) -> bool:
+    """Whether a column says when: dates, years, or an age."""
+    numbers = [value for value in column.values if isinstance(value, int | float)]
+    has_years = bool(numbers) and all(1800 <= number <= 2200 for number in numbers)
+    return column.kind == "date" or has_years or _AGE_HEADING.search(column.heading) is not None
 
 
 def _counted(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str:

@@ -16,7 +16,9 @@ from edge_node.records import Cell, Table
 from shared.records import ChunkId, DocumentId, Mark, document_of, is_chunk
 from shared.sqlite import crc
 
-TABLE_CRC = "crc(document_id, ordinal, document_tables.name, headings, first_row) = document_tables.crc"
+TABLE_CRC = (
+    "crc(document_id, ordinal, document_tables.name, headings, first_row) = document_tables.crc"
+)
 ROW_CRC = "crc(document_id, ordinal, row, cells) = crc"
 
 
@@ -37,6 +39,7 @@ class StoredTable:
     document: str
     title: str
     table: Table
+    siblings: tuple[str, ...] = ()  # names of the other tables of its document
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,23 +58,45 @@ class TableStore:
 
     def keep(self, document: DocumentId, tables: Sequence[Table]) -> None:
         """Write a document's tables in place of those it had; nothing happens where the document was removed meanwhile."""
-        had = self._database.row("SELECT 1 FROM document_tables WHERE document_id = ? LIMIT 1", (document,))
+        had = self._database.row(
+            "SELECT 1 FROM document_tables WHERE document_id = ? LIMIT 1", (document,)
+        )
         if had is None and not tables:
             return
         with self._database.write() as tx:
             for name in ("document_tables", "table_rows"):
                 tx.execute(f"DELETE FROM {name} WHERE document_id = ?", (document,))
-            if tx.execute("SELECT 1 FROM documents WHERE document_id = ?", (document,)).fetchone() is None:
+            if (
+                tx.execute("SELECT 1 FROM documents WHERE document_id = ?", (document,)).fetchone()
+                is None
+            ):
                 return
             for ordinal, table in enumerate(tables):
-                fields = (document, ordinal, table.name, json.dumps(table.headings, ensure_ascii=False), table.first_row)
-                tx.execute("INSERT INTO document_tables VALUES (?, ?, ?, ?, ?, ?)", (*fields, crc(*fields)))
-                rows = [(document, ordinal, table.first_row + at, _text(cells)) for at, cells in enumerate(table.rows) if cells]
-                tx.executemany("INSERT INTO table_rows VALUES (?, ?, ?, ?, ?)", [(*row, crc(*row)) for row in rows])
+                fields = (
+                    document,
+                    ordinal,
+                    table.name,
+                    json.dumps(table.headings, ensure_ascii=False),
+                    table.first_row,
+                )
+                tx.execute(
+                    "INSERT INTO document_tables VALUES (?, ?, ?, ?, ?, ?)", (*fields, crc(*fields))
+                )
+                rows = [
+                    (document, ordinal, table.first_row + at, _text(cells))
+                    for at, cells in enumerate(table.rows)
+                    if cells
+                ]
+                tx.executemany(
+                    "INSERT INTO table_rows VALUES (?, ?, ?, ?, ?)",
+                    [(*row, crc(*row)) for row in rows],
+                )
 
     def keys(self, withheld: Collection[str]) -> list[TableKey]:
         """The tables of documents that are served, without those of which a whole document, or a chunk, is withheld."""
-        hidden = {document_of(identity) if is_chunk(identity) else identity for identity in withheld}
+        hidden = {
+            document_of(identity) if is_chunk(identity) else identity for identity in withheld
+        }
         query = (
             "SELECT document_id, ordinal, document_tables.crc AS crc, documents.row_crc AS version FROM document_tables"
             " JOIN documents USING (document_id)"
@@ -79,7 +104,12 @@ class TableStore:
             " AND document_id NOT IN (SELECT value FROM json_each(?))"
         )
         rows = self._database.rows(query, (json.dumps(sorted(hidden)),))
-        return [TableKey(DocumentId(row["document_id"]), row["ordinal"], crc(row["crc"], row["version"])) for row in rows]
+        return [
+            TableKey(
+                DocumentId(row["document_id"]), row["ordinal"], crc(row["crc"], row["version"])
+            )
+            for row in rows
+        ]
 
     def load(self, key: TableKey) -> StoredTable | None:
         """A table with its rows; None where it is gone, or damaged on disk."""
@@ -95,8 +125,13 @@ class TableStore:
         for row in self._database.rows(query, (key.document_id, key.ordinal)):
             rows += [()] * (row["row"] - head["first_row"] - len(rows))
             rows.append(tuple(json.loads(row["cells"])))
-        table = Table(head["name"], tuple(json.loads(head["headings"])), tuple(rows), head["first_row"])
-        return StoredTable(key, head["document"], head["title"], table)
+        table = Table(
+            head["name"], tuple(json.loads(head["headings"])), tuple(rows), head["first_row"]
+        )
+        query = "SELECT name FROM document_tables WHERE document_id = ? AND ordinal != ?"
+        others = self._database.rows(query, (key.document_id, key.ordinal))
+        siblings = tuple(str(row["name"]) for row in others)
+        return StoredTable(key, head["document"], head["title"], table, siblings)
 
     def passages(self, document: DocumentId, places: Collection[str]) -> dict[str, Passage]:
         """For each of these places of a document the passage that says it, and where; without those that no chunk has."""
@@ -115,7 +150,10 @@ class TableStore:
 
     def first_chunk(self, document: DocumentId) -> ChunkId:
         """The chunk that is cited where none has a row's place."""
-        row = self._database.row("SELECT chunk_id FROM chunks WHERE document_id = ? ORDER BY ordinal LIMIT 1", (document,))
+        row = self._database.row(
+            "SELECT chunk_id FROM chunks WHERE document_id = ? ORDER BY ordinal LIMIT 1",
+            (document,),
+        )
         return ChunkId(row["chunk_id"] if row else f"{document}:0")
 
 
