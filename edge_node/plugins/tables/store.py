@@ -1,7 +1,8 @@
 """Tables of documents, in the edge's store.
 
-They are written before the chunks of their document, and seen with them: an upload that is still being read answers no question. A site
-of an earlier release gets the tables of its documents when these are read again.
+They are written before the chunks of their document, and seen with them: an upload that is still
+being read answers no question. A site of an earlier release gets the tables of its documents when
+these are read again.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from edge_node.database.schema import Database
+from edge_node.documents.store import HAS_CHUNKS
 from edge_node.records import Cell, Table
 from shared.records import ChunkId, DocumentId, Mark, document_of, is_chunk
 from shared.sqlite import crc
@@ -24,7 +26,7 @@ ROW_CRC = "crc(document_id, ordinal, row, cells) = crc"
 
 @dataclass(frozen=True, slots=True)
 class TableKey:
-    """Which table of which document; ``version`` is another one where its content may be another."""
+    """Which table of which document; ``version`` is another one where its content may be."""
 
     document_id: DocumentId
     ordinal: int
@@ -57,7 +59,10 @@ class TableStore:
         self._database = database
 
     def keep(self, document: DocumentId, tables: Sequence[Table]) -> None:
-        """Write a document's tables in place of those it had; nothing happens where the document was removed meanwhile."""
+        """Write a document's tables in place of those it had.
+
+        Nothing happens where the document was removed meanwhile.
+        """
         had = self._database.row(
             "SELECT 1 FROM document_tables WHERE document_id = ? LIMIT 1", (document,)
         )
@@ -93,14 +98,17 @@ class TableStore:
                 )
 
     def keys(self, withheld: Collection[str]) -> list[TableKey]:
-        """The tables of documents that are served, without those of which a whole document, or a chunk, is withheld."""
+        """The tables of documents that are served.
+
+        Those of a document that is withheld, or of which a chunk is, are left out.
+        """
         hidden = {
             document_of(identity) if is_chunk(identity) else identity for identity in withheld
         }
         query = (
-            "SELECT document_id, ordinal, document_tables.crc AS crc, documents.row_crc AS version FROM document_tables"
-            " JOIN documents USING (document_id)"
-            " WHERE EXISTS (SELECT 1 FROM chunks WHERE chunks.document_id = document_tables.document_id)"
+            "SELECT document_id, ordinal, document_tables.crc AS crc, documents.row_crc AS version"
+            " FROM document_tables JOIN documents USING (document_id)"
+            f" WHERE {HAS_CHUNKS.format('document_tables')}"
             " AND document_id NOT IN (SELECT value FROM json_each(?))"
         )
         rows = self._database.rows(query, (json.dumps(sorted(hidden)),))
@@ -114,13 +122,17 @@ class TableStore:
     def load(self, key: TableKey) -> StoredTable | None:
         """A table with its rows; None where it is gone, or damaged on disk."""
         query = (
-            "SELECT documents.name AS document, title, document_tables.name AS name, headings, first_row"
-            f" FROM document_tables JOIN documents USING (document_id) WHERE document_id = ? AND ordinal = ? AND {TABLE_CRC}"
+            "SELECT documents.name AS document, title, document_tables.name AS name, headings,"
+            " first_row FROM document_tables JOIN documents USING (document_id)"
+            f" WHERE document_id = ? AND ordinal = ? AND {TABLE_CRC}"
         )
         head = self._database.row(query, (key.document_id, key.ordinal))
         if head is None:
             return None
-        query = f"SELECT row, cells FROM table_rows WHERE document_id = ? AND ordinal = ? AND {ROW_CRC} ORDER BY row"
+        query = (
+            "SELECT row, cells FROM table_rows"
+            f" WHERE document_id = ? AND ordinal = ? AND {ROW_CRC} ORDER BY row"
+        )
         rows = list[tuple[Cell, ...]]()
         for row in self._database.rows(query, (key.document_id, key.ordinal)):
             rows += [()] * (row["row"] - head["first_row"] - len(rows))
@@ -134,8 +146,11 @@ class TableStore:
         return StoredTable(key, head["document"], head["title"], table, siblings)
 
     def passages(self, document: DocumentId, places: Collection[str]) -> dict[str, Passage]:
-        """For each of these places of a document the passage that says it, and where; without those that no chunk has."""
-        query = "SELECT chunk_id, start, end, places FROM chunks WHERE document_id = ? AND places != '' ORDER BY ordinal"
+        """For each of these places of a document the passage that says it, where a chunk does."""
+        query = (
+            "SELECT chunk_id, start, end, places FROM chunks"
+            " WHERE document_id = ? AND places != '' ORDER BY ordinal"
+        )
         marks, chunks = dict[int, str](), list[tuple[ChunkId, int, int]]()
         for row in self._database.rows(query, (document,)):
             chunks.append((ChunkId(row["chunk_id"]), row["start"], row["end"]))
