@@ -77,6 +77,10 @@ class Profile:
     def heading_columns(self, asked: Asked, *, loosely: bool = True) -> list[int]:
         """The columns whose heading has a word."""
         wanted = meanings(asked.word)
+        if asked.month:
+            wanted |= {
+                one for stems in self.headings for one in stems if is_month(one, asked.month)
+            }
         exact = [at for at, stems in enumerate(self.headings) if stems & wanted]
         if exact or not loosely:
             return exact
