@@ -15,7 +15,7 @@ from edge_node.plugins.tables.vocabulary import SMALL, SOFT, is_same, meanings, 
 
 MOST_TABLES = 2  # that a query may read
 NEARLY_AS_GOOD = 0.85  # of the best table's score: the model is shown both
-FEW_WORDS, MANY_WORDS = 4, 7  # of a question, from which on a table need not have one, or two
+FEW_WORDS, MANY_WORDS = 5, 7  # of a question, from which on a table need not have one, or two
 MOST_HINTS = 6  # of a table
 OTHER_YEAR = 0.5  # of its score counts where the title says another year than the question
 _YEAR = re.compile(r"(?:19|20)\d\d")
@@ -53,8 +53,10 @@ class Profile:
         self.data: Columns = columns_of(stored.table)
         name = stored.document.rpartition("/")[2]
         name = name.rpartition(".")[0] or name
-        self.title = stems_of(f"{name} {stored.title} {stored.table.name}")
         self.headings = [stems_of(column.heading) for column in self.data.columns]
+        own = stems_of(stored.table.name).union(*self.headings)
+        of_others = stems_of(" ".join(stored.siblings)) - own
+        self.title = (stems_of(f"{name} {stored.title}") - of_others) | stems_of(stored.table.name)
         self.values: dict[str, set[tuple[int, str]]] = defaultdict(set)  # by stem: column and text
         for at, column in enumerate(self.data.columns):
             for value in {shown(value) for value in column.values if value is not None}:
@@ -75,6 +77,10 @@ class Profile:
     def heading_columns(self, asked: Asked, *, loosely: bool = True) -> list[int]:
         """The columns whose heading has a word."""
         wanted = meanings(asked.word)
+        if asked.month:
+            wanted |= {
+                one for stems in self.headings for one in stems if is_month(one, asked.month)
+            }
         exact = [at for at, stems in enumerate(self.headings) if stems & wanted]
         if exact or not loosely:
             return exact
@@ -223,7 +229,8 @@ def allowed_missing(question: TableQuestion, words: int) -> int:
     Some of a long question; none where no word is known to be the one that is asked for: "What did
     the repair of the pump cost?" asks for its last word, "Which pump was replaced?" for its first.
     """
-    if not question.focus or words < FEW_WORDS:
+    few = FEW_WORDS - question.ranks  # "waited longest" is seldom said as the heading says it
+    if not question.focus or words < few:
         return 0
     return 1 if words < MANY_WORDS else 2
 

@@ -46,6 +46,13 @@ _EQUAL = re.compile(
     r"(?P<column>[\w.\"`]+)\s*(?:=|==|\bIS\b)\s*'(?P<text>(?:[^']|'')*)'", re.IGNORECASE
 )
 _LIKE = re.compile(r"(?P<column>[\w.\"`]+)\s+LIKE\s+'(?P<text>(?:[^']|'')*)'", re.IGNORECASE)
+_AGES = re.compile(
+    r"\b(?:oldest|newest|youngest|earliest|latest|(?:ältest|neuest|jüngst|frühest|spätest)\w+)\b",
+    re.IGNORECASE,
+)
+_AGE_HEADING = re.compile(
+    r"\bage\b|year|date|time|alter|jahr|datum|zeit|monat|month", re.IGNORECASE
+)
 _SUMMARISED = re.compile(r"\b(?:count|sum|avg|total|group_concat)\s*\(", re.IGNORECASE)
 _EXTREME = re.compile(r"\b(?:min|max)\s*\(", re.IGNORECASE)
 
@@ -58,10 +65,9 @@ class Source:
     sql: SqlTable
     columns: Mapping[str, Column]
 
-    def row_of(self, identity: int) -> int | None:
-        """The row of the document's table with a rowid; None where another table has it."""
-        at = identity - self.sql.first_id
-        return self.profile.data.rows[at] if 0 <= at < len(self.profile.data.rows) else None
+    def has_row(self, identity: int) -> bool:
+        """Whether a rowid is of this table."""
+        return 0 <= identity - self.sql.first_id < len(self.sql.rows)
 
 
 def sources_of(found: Match) -> list[Source]:
@@ -350,16 +356,25 @@ def misranked(query: str, asked: TableQuestion, sources: Sequence[Source]) -> st
     ranking = {
         name.casefold() for text in (*orders, *extremes) for name in re.findall(r"\w+", text)
     }
+    columns = [one for source in sources for one in source.columns.items() if one[0] in ranking]
+    if _AGES.search(asked.text) and columns and not any(_has_time(one) for _, one in columns):
+        return "no column of dates or years"
     named, others = set[str](), set[str]()
     for source in sources:
-        columns = list(source.columns.items())
         said = {at for word in asked.words for at in source.profile.heading_columns(word)}
-        for at, (name, column) in enumerate(columns):
+        for at, (name, column) in enumerate(source.columns.items()):
             if column.kind != "text" and at in said:
                 named.add(name)
             elif name in ranking:
                 others.add(name)
     return f"not by {min(others)}" if named and others and not named & ranking else ""
+
+
+def _has_time(column: Column) -> bool:
+    """Whether a column says when: dates, years, or an age."""
+    numbers = [value for value in column.values if isinstance(value, int | float)]
+    has_years = bool(numbers) and all(1800 <= number <= 2200 for number in numbers)
+    return column.kind == "date" or has_years or _AGE_HEADING.search(column.heading) is not None
 
 
 def _counted(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str:
@@ -373,7 +388,8 @@ def _counted(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str
     ]
     is_title = not found and any(source.profile.in_title(most) for source in used)
     is_text = bool(found) and all(column.kind == "text" for column in found)
-    return f"COUNT(*) of {most.word}" if is_title or is_text else ""
+    is_counted = is_title or is_text
+    return f"GROUP BY … ORDER BY COUNT(*) DESC, for {most.word}" if is_counted else ""
 
 
 def without(condition: str, query: str) -> str:

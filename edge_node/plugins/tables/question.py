@@ -52,7 +52,7 @@ _COUNTED = re.compile(
     re.IGNORECASE,
 )
 _COUNTS = _any("how (?:many|much)", r"wie\s?viele?", "(?:the|total) number of", "anzahl")
-_SUMS = _any("totals?|sum|in all|altogether", r"insgesamt|summe|gesamt\w*")
+_SUMS = _any("totals?|sum|in all|together|altogether", r"insgesamt|zusammen|summe|gesamt\w*")
 _ALL = _any("all|every|list", r"all[er]?n?|liste")
 _RANKS = _any(
     r"\w{3,}est|most|least|worst|maximum|minimum|first|last|fewest|top",

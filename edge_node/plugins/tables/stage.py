@@ -27,7 +27,7 @@ from edge_node.plugins.tables.query import (
 )
 from edge_node.plugins.tables.question import TableQuestion, question_of
 from edge_node.plugins.tables.sandbox import QueryError, Result, Sandbox
-from edge_node.plugins.tables.store import TableKey, TableStore
+from edge_node.plugins.tables.store import Passage, TableKey, TableStore
 from edge_node.plugins.tables.wording import Cited, Outcome, doubt, is_empty, said
 from shared.errors import ModelError
 from shared.limits import Deadline
@@ -48,6 +48,7 @@ MOST_PROFILES = 1_000  # tables whose words are kept in memory
 MOST_CITED = 8
 MOST_QUOTE_CHARS = 600
 TRIES = 2
+TIME_SHARE = 0.5  # of the time that is left, for one query: the usual way needs some too
 
 
 class TableStage:
@@ -84,11 +85,9 @@ class TableStage:
         except ModelError as error:
             log.warning("no query was written: %s", redacted(error))
             return None
-        return (
-            None
-            if outcome is None
-            else await asyncio.to_thread(self._told, asked, outcome, query_id)
-        )
+        if outcome is None:
+            return None
+        return await asyncio.to_thread(self._told, asked, outcome, query_id)
 
     def _found(self, asked: TableQuestion, withheld: frozenset[str]) -> Match | None:
         keys = self._store.keys(withheld)
@@ -112,9 +111,8 @@ class TableStage:
         """What a query gives, if nothing speaks against it; a second one may mend the first."""
         sources, task = sources_of(found), ""
         for _ in range(TRIES):
-            query = with_real_values(
-                await self._written(asked, found, sources, task, trace, deadline), sources
-            )
+            written = await self._written(asked, found, sources, task, trace, deadline)
+            query = with_real_values(written, sources)
             if not query:
                 return None
             with trace.step("run query"):
@@ -139,7 +137,8 @@ class TableStage:
         messages = query_prompt(asked, found, sources, task)
         with trace.step("write query") as step:
             prompt = Prompt(messages, QUERY_TOKENS, stop=(";", "\n\n"))
-            reply = step.model(await self._generator.generate(prompt, deadline_s=deadline.left_s()))
+            limit_s = TIME_SHARE * deadline.left_s()
+            reply = step.model(await self._generator.generate(prompt, deadline_s=limit_s))
         return "" if any(reply.truncated) else query_in(reply.texts[0])
 
     def _told(self, asked: TableQuestion, outcome: Outcome, query_id: str) -> Answer:
@@ -154,22 +153,10 @@ class TableStage:
         passage = self._store.passages(stored.key.document_id, (place,)).get(place)
         cells = ["" if cell is None else shown(cell) for cell in stored.table.rows[cited.row]]
         quote = inert(one_line(row_sentence(stored.table.headings, cells)))[:MOST_QUOTE_CHARS]
-        chunk, span = (
-            (passage.chunk_id, passage.span)
-            if passage
-            else (self._store.first_chunk(stored.key.document_id), (0, 0))
-        )
-        return Citation(
-            n,
-            self._edge,
-            stored.key.document_id,
-            stored.document,
-            chunk,
-            span,
-            quote,
-            1.0,
-            place=place,
-        )
+        if passage is None:
+            passage = Passage(self._store.first_chunk(stored.key.document_id), (0, 0))
+        where = stored.key.document_id, stored.document, passage.chunk_id, passage.span
+        return Citation(n, self._edge, *where, quote, 1.0, place=place)
 
 
 def query_prompt(
@@ -238,6 +225,6 @@ def _cited(rows: Result, width: int, sources: Sequence[Source]) -> list[Cited]:
     found = list[Cited]()
     for identity in (value for row in rows.rows for value in row[:width]):
         for source in sources:
-            if isinstance(identity, int) and (row := source.row_of(identity)) is not None:
-                found.append(Cited(source, row))
+            if isinstance(identity, int) and source.has_row(identity):
+                found.append(Cited(source, identity - source.sql.first_id))
     return found

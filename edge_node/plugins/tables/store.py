@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from operator import itemgetter
 
 from edge_node.database.schema import Database
+from edge_node.documents.store import HAS_CHUNKS
 from edge_node.records import Cell, Table
 from shared.records import ChunkId, DocumentId, Mark, document_of, is_chunk
 from shared.sqlite import crc
@@ -25,7 +26,7 @@ ROW_CRC = "crc(document_id, ordinal, row, cells) = crc"
 
 @dataclass(frozen=True, slots=True)
 class TableKey:
-    """Which table of which document; ``version`` changes with its content."""
+    """Which table of which document; ``version`` is another one where its content may be."""
 
     document_id: DocumentId
     ordinal: int
@@ -40,6 +41,7 @@ class StoredTable:
     document: str
     title: str
     table: Table
+    siblings: tuple[str, ...] = ()  # names of the other tables of its document
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +59,10 @@ class TableStore:
         self._database = database
 
     def keep(self, document: DocumentId, tables: Sequence[Table]) -> None:
-        """Write a document's tables in place of those it had; none of a removed document."""
+        """Write a document's tables in place of those it had.
+
+        Nothing happens where the document was removed meanwhile.
+        """
         had = self._database.row(
             "SELECT 1 FROM document_tables WHERE document_id = ? LIMIT 1", (document,)
         )
@@ -93,15 +98,17 @@ class TableStore:
                 )
 
     def keys(self, withheld: Collection[str]) -> list[TableKey]:
-        """The tables of served documents, without those of which anything is withheld."""
+        """The tables of documents that are served.
+
+        Those of a document that is withheld, or of which a chunk is, are left out.
+        """
         hidden = {
             document_of(identity) if is_chunk(identity) else identity for identity in withheld
         }
         query = (
-            "SELECT document_id, ordinal, document_tables.crc AS crc,"
-            " documents.row_crc AS version FROM document_tables JOIN documents USING (document_id)"
-            " WHERE EXISTS"
-            " (SELECT 1 FROM chunks WHERE chunks.document_id = document_tables.document_id)"
+            "SELECT document_id, ordinal, document_tables.crc AS crc, documents.row_crc AS version"
+            " FROM document_tables JOIN documents USING (document_id)"
+            f" WHERE {HAS_CHUNKS.format('document_tables')}"
             " AND document_id NOT IN (SELECT value FROM json_each(?))"
         )
         rows = self._database.rows(query, (json.dumps(sorted(hidden)),))
@@ -133,10 +140,13 @@ class TableStore:
         table = Table(
             head["name"], tuple(json.loads(head["headings"])), tuple(rows), head["first_row"]
         )
-        return StoredTable(key, head["document"], head["title"], table)
+        query = "SELECT name FROM document_tables WHERE document_id = ? AND ordinal != ?"
+        others = self._database.rows(query, (key.document_id, key.ordinal))
+        siblings = tuple(str(row["name"]) for row in others)
+        return StoredTable(key, head["document"], head["title"], table, siblings)
 
     def passages(self, document: DocumentId, places: Collection[str]) -> dict[str, Passage]:
-        """For each of these places of a document the passage that says it, and where."""
+        """For each of these places of a document the passage that says it, where a chunk does."""
         query = (
             "SELECT chunk_id, start, end, places FROM chunks"
             " WHERE document_id = ? AND places != '' ORDER BY ordinal"

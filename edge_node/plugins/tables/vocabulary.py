@@ -28,7 +28,7 @@ SMALL = frozenset(
     over overall per please pro record recorded records sagen say says schon see sein seine seit
     shall she should show shown shows sich sie since sind so soll sollen some stehen steht still
     such tell than that the their them then there these they this those through to um und under
-    uns unser unter until up us use used uses using verwendet vom von vor wann want war waren
+    uns unser unter until up us vom von vor wann want war waren
     warum was we welche welchem welchen welcher welches wem wen wenn wer werden were wessen what
     when where which while who whole whom whose why wie wieso wieviel wieviele will wir wird with
     within without wo would wurde wurden yet you your zeige zeigen zu zum zur zurzeit zwischen

@@ -49,16 +49,20 @@ _FUNCTION = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Cited:
-    """A row of a table that a result rests on."""
+    """A row of a table that a result rests on; ``at``: its number among those that SQL knows."""
 
     source: Source
-    row: int  # of the document's table
+    at: int
+
+    @property
+    def row(self) -> int:
+        """Its number in the document's table."""
+        return self.source.profile.data.rows[self.at]
 
     @property
     def cells(self) -> tuple[Value, ...]:
         """Its values, a column each."""
-        at = self.source.profile.data.rows.index(self.row)
-        return self.source.sql.rows[at]
+        return self.source.sql.rows[self.at]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,36 +82,35 @@ class Outcome:
 
 def doubt(question: TableQuestion, outcome: Outcome) -> str:
     """Why a result is no answer to a question, for the log; "" where nothing speaks against it."""
-    rows, first = outcome.result.rows, outcome.first
-    if not outcome.rows:
-        return "it rests on no row"
-    if len(rows) > MOST_SAID:
-        return "the list is too long"
-    if _HEDGED.search(outcome.query):
-        return "it compares two dates with one"
-    has_limit_alone = bool(first["limit"]) and not first["order"] and not first.summarises
-    if has_limit_alone and len(rows) > 0 and not first["where"]:
-        return "it gives rows without an order"
-    is_whole = (
-        not first["where"] and not first["limit"] and not first.summarises and not first.has_extreme
+    return (
+        _misshapen(question, outcome)
+        or _mistyped(question, outcome)
+        or _unnamed_price(question, outcome)
+        or _unmet(question, outcome)
     )
-    if (
-        is_whole
-        and first["from"]
-        and "join" not in first["from"].casefold()
-        and not question.lists_all
-    ):
-        return "it gives the whole table"
-    ranks = re.search(r"\border\b|\bm(?:in|ax)\s*\(", outcome.query, re.IGNORECASE)
-    if question.ranks and not ranks and not _is_in_heading(question, outcome):
-        return "it ranks nothing"
-    if (
-        question.sums
-        and not re.search(r"\b(?:sum|total|count)\s*\(", outcome.query, re.IGNORECASE)
-        and len(rows) > 1
-    ):
-        return "it sums nothing"
-    return _mistyped(question, outcome) or _unmet(question, outcome)
+
+
+def _misshapen(question: TableQuestion, outcome: Outcome) -> str:
+    """Why a query cannot be one for such a question; "" where it can."""
+    rows, first = outcome.result.rows, outcome.first
+    is_scalar = not first["from"] or first.summarises or first.has_extreme
+    takes_part = first["where"] or first["limit"] or is_scalar
+    is_joined = "join" in first["from"].casefold()
+    has_sum = re.search(r"\b(?:sum|total|count)\s*\(", outcome.query, re.IGNORECASE) is not None
+    has_rank = re.search(r"\border\b|\bm(?:in|ax)\s*\(", outcome.query, re.IGNORECASE) is not None
+    is_ranked = has_rank or _is_in_heading(question, outcome)
+    sums = question.sums and not question.ranks
+    reasons = {
+        "it rests on no row": not outcome.rows,
+        "the list is too long": len(rows) > MOST_SAID,
+        "it compares two dates with one": _HEDGED.search(outcome.query) is not None,
+        "it takes the first rows of no order": bool(first["limit"]) and not first["order"],
+        "it gives the whole table": not (takes_part or is_joined or question.lists_all),
+        "it ranks nothing": question.ranks and not is_ranked,
+        "it ranks instead of summing": sums and bool(first["limit"]),
+        "it sums nothing": sums and not has_sum and len(rows) > 1,
+    }
+    return next((reason for reason, holds in reasons.items() if holds), "")
 
 
 def _mistyped(question: TableQuestion, outcome: Outcome) -> str:
@@ -120,17 +123,19 @@ def _mistyped(question: TableQuestion, outcome: Outcome) -> str:
         return "it gives no time"
     if question.who and len(numbers) == len(values):
         return "it names nobody"
-    read = {
-        (source.sql.name, name): column.heading
-        for source in outcome.read
-        for name, column in source.columns.items()
-    }
-    headings = [heading for key, heading in read.items() if key in outcome.result.read]
-    if MONEY.search(question.text) and not any(
-        map(MONEY_HEADING.search, (heading.replace("_", " ") for heading in headings))
-    ):
-        return "it names no price"
     return ""
+
+
+def _unnamed_price(question: TableQuestion, outcome: Outcome) -> str:
+    """That a question asks for money and a query reads none; "" where it does."""
+    if not MONEY.search(question.text):
+        return ""
+    for source in outcome.read:
+        for name, column in source.columns.items():
+            is_read = (source.sql.name, name) in outcome.result.read
+            if is_read and MONEY_HEADING.search(column.heading.replace("_", " ")):
+                return ""
+    return "it names no price"
 
 
 def is_empty(outcome: Outcome) -> bool:
