@@ -19,7 +19,7 @@ HASH_CHARS = 12
 VERBS = tuple(f"deploy/cli/{name}.py" for name in ("add", "rest", "sending", "up"))  # that the runner uses
 PRODUCT = ("edge_node", "cloud_server", "shared", "deploy/cluster", *VERBS)
 # Only reads an index: with other code here the same state answers. What is not named here counts as writing it.
-READ_PATH = ("edge_node/answering", "edge_node/api", "cloud_server/answering", "cloud_server/prompts", "cloud_server/api")
+READ_PATH = ("edge_node/answering", "edge_node/api", "edge_node/plugins", "cloud_server/answering", "cloud_server/api")
 ASKING = ("benchmarks", "deploy/evaluation/text.py")
 # What is made from rows when they are there, and measurements that are no run's. What is not named here counts as asking.
 AFTERWARDS = (

@@ -64,8 +64,8 @@ ONE_WINDOW = {
 # an edge without a sign of life for seconds, which on machines of their own would mean that it is away. So edges are waited for, too: what
 # is found must not depend on how busy the one machine is.
 SAME_FOR_ALL = {
-    "DGRAG_EDGE_SAMPLE_TOKENS": "160",
-    "DGRAG_CLOUD_MAX_ANSWER_TOKENS": "160",
+    "DGRAG_EDGE_SAMPLE_TOKENS": "96",
+    "DGRAG_CLOUD_MAX_ANSWER_TOKENS": "96",
     "DGRAG_EDGE_CLOUD_PATIENCE_S": "30",
     "DGRAG_CLOUD_STRAGGLER_S": "30",
     "DGRAG_CLOUD_DEADLINE_S": "60",

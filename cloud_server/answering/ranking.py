@@ -13,14 +13,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from shared.ports import FloatArray
-from shared.ranking import DAMPING, ROUNDS, blended, relevance
+from shared.ranking import DAMPING, ROUNDS, blended, is_near, relevance
 from shared.records import Evidence
 from shared.text.sentences import WORD, content_words, names_in, sentences
 
 HOPS = 2  # passages that a second search starts from
 K1, B = 1.2, 0.75  # of BM25
 START, START_SHARE = 20, 0.05  # passages that the walk starts from besides the question's names, and their share of it
-MIN_NEAR = 0.1  # the cosine of a passage that shares no word with the question; a translation has more
 LONGEST = 12  # words of a name; titles of works are longer than most
 QUALIFIER = re.compile(r"(?<!\s)\s*+\([^()]*+\)\s*+$")
 
@@ -58,10 +57,8 @@ def ordered(pool: Pool, question: str) -> list[int]:
 
 def readable(pool: Pool, question: str) -> list[int]:
     """``ordered``, without what is about something else: neither near by meaning nor with a word of the question."""
-    if not pool.passages:
-        return []
-    words = bm25([f"{one.title} {one.text}" for one in pool.passages], question)
-    return [row for row in ordered(pool, question) if pool.cosines[row] >= MIN_NEAR or words[row] > 0]
+    texts = [f"{one.title} {one.text}" for one in pool.passages]
+    return [row for row in ordered(pool, question) if is_near(float(pool.cosines[row]), question, texts[row])]
 
 
 def _walk(pool: Pool, question: str, near: FloatArray) -> FloatArray:

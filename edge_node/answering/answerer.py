@@ -33,6 +33,7 @@ from shared.errors import CloudError, ContextOverflow, InputError, ModelError, M
 from shared.limits import Deadline
 from shared.missing import passages_of
 from shared.ports import Generator
+from shared.ranking import is_near
 from shared.records import DENIED, Answer, Citation, EdgeReport, Evidence, GateReport, Route, TraceStep
 from shared.telemetry.trace import Trace
 from shared.text.claims import closest_passages
@@ -546,7 +547,8 @@ class Answerer:
         parts = questions_in(request.question)
         most = self.settings.reader_passages
         found = [(await search(part, budget_tokens=request.budget_tokens, top_k=most)).evidence for part in parts]
-        return [item for item in in_turn(*found) if item.score >= least][:most]
+        near = (item for item in in_turn(*found) if item.score >= least)
+        return [item for item in near if is_near(item.score, request.question, f"{item.title} {item.text}")][:most]
 
     async def _search_for_others(self, trace: Trace, withheld: frozenset[str]) -> FindPassages:
         """As ``retrieve`` where nothing is masked, else over the masked passages."""

@@ -52,7 +52,7 @@ def test_a_prompts_hash_follows_its_text(tmp_path):
 
 
 def test_every_prompt_of_the_project_is_listed():
-    assert {"edge_node/prompts/answer.md", "cloud_server/prompts/answer.md", "benchmarks/prompts/covers.md"} <= prompts().keys()
+    assert {"shared/prompts/draft.md", "edge_node/prompts/map.md", "benchmarks/prompts/covers.md"} <= prompts().keys()
 
 
 def written(root, place, text):

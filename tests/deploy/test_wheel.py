@@ -26,9 +26,10 @@ from dgrag.edge_node.documents.readers import __main__ as readers
 from dgrag.edge_node.strategies.index import METHODS
 from dgrag.shared.sqlite import migrations_of
 from dgrag.shared.text.prompts import load_prompt
+assert load_prompt("dgrag.edge_node.plugins.tables", "query").fields
 assert all(path.startswith("dgrag.edge_node.strategies.") for path in METHODS.values()), METHODS
 assert migrations_of("dgrag.edge_node.database") and migrations_of("dgrag.cloud_server.database", "migrations/postgres")
-print(load_prompt("dgrag.edge_node", "answer").name)
+print(load_prompt("dgrag.shared", "draft").name)
 """
 
 CLIENT = """
@@ -72,7 +73,7 @@ def test_no_module_of_the_wheel_imports_by_a_name_of_the_clone(site):
 @pytest.mark.process
 def test_names_of_modules_in_texts_are_those_of_the_wheel(site):
     done = run(site, "-c", READ)
-    assert done.stdout.strip() == "answer", done.stderr
+    assert done.stdout.strip() == "draft", done.stderr
 
 
 @pytest.mark.process

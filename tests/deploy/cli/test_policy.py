@@ -178,7 +178,6 @@ def test_try_for_people_says_what_is_refused_and_that_nothing_is_new(tried):
     ("question", "content", "said"),
     [
         ("Who makes the pump?", 'version = 1\nunlabelled = "never"', "the policy: 1 passage of those nearest to the question, of pump.md"),
-        ("Who makes the pump?", 'version = 1\n[redact]\nnames = ["pump"]', "the rule: masks, behind which they are not near"),
         ("Who makes the pump?", "version = 1", "Of the 1 passage nearest to the question the policy holds back none."),
         ("Is jazz loud?", 'version = 1\nunlabelled = "never"', "No passage here is near to the question, so the policy holds none back."),
     ],
@@ -207,8 +206,7 @@ def test_try_of_a_file_that_cannot_be_read_says_so(tmp_path, content):
 
 
 def test_try_asks_as_a_cloud_does_by_default(tried):
-    assert (CloudSettings().evidence_budget_tokens, CloudSettings().evidence_threshold) == (400, 0.4)
-    as_default = attempt(tried, "version = 1", "--json", "--budget", "400")
+    as_default = attempt(tried, "version = 1", "--json", "--budget", str(CloudSettings().evidence_budget_tokens))
     assert passages(as_default) == passages(attempt(tried, "version = 1", "--json"))
 
 

@@ -41,7 +41,7 @@ async def test_a_fact_that_a_sentence_states_is_answered_by_two_short_calls_and_
     answer = await asked(tmp_path, generator)
     assert (answer["answer"], answer["route"], answer["answered"]) == ("Ann Lee [1]", "memory+model", True)
     assert answer["citations"][0]["quote"] == "Orrin Mill was built by Ann Lee in 1881."
-    assert [step["step"] for step in answer["trace"]] == ["which model", "retrieve", "narrow", "span", "span check"]
+    assert [step["step"] for step in answer["trace"]] == ["tables", "which model", "retrieve", "narrow", "span", "span check"]
     assert [prompt.max_tokens for prompt in generator.prompts if prompt != PROBE] == [14, 1]
 
 

@@ -98,7 +98,7 @@ async def test_an_answer_names_route_citations_gate_and_trace(edge):
     assert PUMPS[start:end] == citation["quote"]
     assert answer["gate"]["decision"] == "local"
     assert answer["gate"]["similarity"]["mean"] == 1.0
-    assert [step["step"] for step in answer["trace"]][:5] == ["remember", "retrieve", "samples", "gate: confidence", "gate: similarity"]
+    assert [step["step"] for step in answer["trace"]][:5] == ["remember", "tables", "retrieve", "samples", "gate: confidence"]
 
 
 async def test_without_a_cloud_an_unsure_edge_says_so_and_is_degraded(tmp_path):

@@ -10,7 +10,7 @@ import pytest
 
 from edge_node.api.console.ask import shown
 from edge_node.api.steps import WORDS
-from shared.errors import ModelTimeout
+from shared.errors import ModelTimeout, ModelUnavailable
 from shared.http.open_mode import CALLER
 from shared.models.fake import ScriptedGenerator
 from shared.records import Answer, ChunkId, Citation, DocumentId, EdgeId, EdgeReport, TraceStep
@@ -144,12 +144,24 @@ def broken(prompt):
     raise ModelTimeout(deadline_s=1.0)
 
 
-@pytest.mark.parametrize(("generator", "event"), [(scripted(REFUSAL), "answer"), (ScriptedGenerator(broken), "problem")])
-async def test_a_question_without_an_answer_shows_what_was_found(tmp_path, generator, event):
+def away(prompt):
+    raise ModelUnavailable("no model answers")
+
+
+@pytest.mark.parametrize("generator", [scripted(REFUSAL), ScriptedGenerator(broken)], ids=["refused", "too late"])
+async def test_a_question_without_an_answer_shows_the_closest_passages(tmp_path, generator):
     async with visited_edge(tmp_path, generator=generator) as by:
+        await by["write"].add("pump.md", TWO)
+        name, markup = (await asked(by, "What became of pump P-204?"))[-1]
+        closest = markup.partition("Closest passages")[2]
+        assert (name, "Pump P-204 failed" in closest, "/console/passages/" in closest) == ("answer", True, True)
+
+
+async def test_what_is_near_a_question_is_shown_where_there_is_no_model(tmp_path):
+    async with visited_edge(tmp_path, generator=ScriptedGenerator(away)) as by:
         await by["write"].add("pump <b>.md", TWO + " <script>alert(1)</script>")
         name, markup = (await asked(by, "What became of pump P-204?"))[-1]
-        assert (name, 'hx-post="/console/found"' in markup) == (event, True)
+        assert (name, 'hx-post="/console/found"' in markup) == ("problem", True)
         found = (await by["read"].send("POST", "/console/found", data={"question": "What became of pump P-204?"})).text
         assert ("pump &lt;b&gt;.md" in found, "Pump P-204 failed" in found, "<script>" in found) == (True, True, False)
         (address,) = re.findall(r'hx-get="([^"]*)"', found)
