@@ -10,7 +10,7 @@ import numpy as np
 
 from edge_node.records import PassageSummary, Retrieval
 from shared.ports import Embedder, FloatArray, Tokenizer, embed_questions
-from shared.records import Evidence
+from shared.records import ChunkId, Evidence
 from shared.text.fence import one_line
 from shared.text.prompts import grouped
 from shared.text.sentences import content_words, questions_in, sentences
@@ -183,6 +183,9 @@ def fitting(
 
 
 def in_turn(*found: Sequence[Evidence]) -> list[Evidence]:
-    """The first of each, the second of each, and so on, each passage once: whoever reads some has the best of all."""
-    turns = (one for turn in zip_longest(*found) for one in turn if one is not None)
-    return list({one.chunk_id: one for one in turns}.values())
+    """The first of each, the second of each, and so on, each passage once with its best score: whoever reads some has the best of all."""
+    best = dict[ChunkId, Evidence]()
+    for one in (one for turn in zip_longest(*found) for one in turn if one is not None):
+        if one.chunk_id not in best or best[one.chunk_id].score < one.score:
+            best[one.chunk_id] = one
+    return list(best.values())

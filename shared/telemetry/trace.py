@@ -20,7 +20,7 @@ ESCALATED = "cloud"  # the step of an edge that waits for the cloud
 COMPONENTS: dict[str, tuple[str, ...]] = {
     "follow-up": ("follow-up",),  # a question of a conversation becomes one of its own
     "remember": ("remember", "same answer", "cloud: remember"),  # FD-RAG §4.2
-    "local query": ("retrieve", "narrow", "span", "span check", "samples"),
+    "local query": ("tables", "write query", "run query", "retrieve", "narrow", "span", "span check", "samples"),
     "gate": ("gate: confidence", "gate: similarity", "gate: selection"),
     "summary matching": ("cloud: match",),
     "global retrieval": ("cloud: fan_out", "cloud: rescore", "cloud: order"),

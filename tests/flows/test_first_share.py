@@ -60,14 +60,14 @@ async def test_the_command_that_the_answer_names_lets_the_passages_be_read(tmp_p
 async def test_a_site_that_shares_some_documents_as_summaries_says_so_only_where_it_sends_nothing(tmp_path):
     async with federation(tmp_path, cloud_answer=ANSWER, edge_answers=SITES, share="full") as (edges, _, _):
         (tmp_path / "plant" / NAME).write_text('version = 1\nunlabelled = "summary"\nlabels = {open = "full"}\n')
-        await edges["plant"].add("canteen.md", "The canteen of Brackwell serves soup on Mondays.", labels=["open"])
+        await edges["plant"].add("figs.md", "Ripe figs fall early.", labels=["open"])
         answer = await asked(edges["ward"])
         (plant,) = (report for report in answer["edges"] if report["edge"] == "plant")
         if plant["evidence"]:
-            pytest.fail("the canteen's passage is near enough to the question: the test needs another text")
+            pytest.fail("this passage is near enough to the question: the test needs another text")
         assert plant["status"] == "answered"
         assert f"no passages, only summaries, are shared by plant (of some documents): there, {COMMAND}" in answer["reason"]
-        served = await edges["ward"].ask("On which days does the canteen of Brackwell serve soup?", mode="cloud")
+        served = await edges["ward"].ask("Do ripe figs fall early?", mode="cloud")
         assert "as summaries only" not in served["reason"]
 
 

@@ -67,10 +67,14 @@ def full_answer(**changes):
     fields = {"gate": gate, "edges": edges, "memory": memory, "trace": (*steps, TraceStep("cloud: reduce", 3.0, 1, 9, 9))}
     said = {"reason": "one site is away", "coverage": "2 of 3 reports"}
     text = "They failed [1]. The seal leaked [2] [3]."
-    return Answer("q1", text, (home, other, hidden), **{"route": "cloud", **fields, **said, **changes})
+    return Answer("q1", text, (home, other, hidden), **{"route": "cloud", "closest": (home, other), **fields, **said, **changes})
 
 
-ANSWERS = (full_answer(), full_answer(route="local", degraded=True), full_answer(would_ask="Which seal leaked?", answered=False))
+ANSWERS = (
+    full_answer(),
+    full_answer(route="local", degraded=True),
+    full_answer(would_ask="Which seal leaked?", answered=False, closest=()),
+)
 REPLY = EvidenceReply(
     evidence=[EvidenceBody(document_id="d", document="a.md", chunk_id="c", span=(0, 3), text="abc", quotable=one) for one in (True, False)]
 )

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from edge_node.answering.narrowing import SentenceSelector, joined, ranked, shared_words, units, whole, within
+from edge_node.answering.narrowing import SentenceSelector, in_turn, joined, ranked, shared_words, units, whole, within
 from edge_node.records import PassageSummary, Retrieval
 from shared.models.fake import HashEmbedder, WordTokenizer
 from shared.records import Evidence
@@ -117,3 +117,8 @@ async def test_whatever_the_text_spans_are_exact(texts):
     for item in await best("a b?", passages, 3):
         of = by_chunk[item.chunk_id]
         assert of.text[item.span[0] - of.span[0] : item.span[1] - of.span[0]] == item.text
+
+
+def test_a_passage_that_two_parts_find_has_the_better_score():
+    one = passage()
+    assert [found.score for found in in_turn([replace(one, score=0.3)], [replace(one, score=-0.1)], [replace(one, score=0.5)])] == [0.5]
