@@ -21,10 +21,10 @@ UNITS = {
 _UNIT = "|".join(sorted(map(re.escape, UNITS), key=len, reverse=True))
 _ISO = re.compile(r"(?<![\w-])(\d{4})-(\d{1,2})(?:-(\d{1,2}))?(?![\w-])")
 _DOTTED = re.compile(r"(?<![\w.])(\d{1,2})[./](\d{1,2})[./](\d{4})?(?![\d])")
-_CODE = re.compile(r"(?<![\w-])(?=[\w/-]*\d)(?=[\w/-]*[^\W\d_])\w+(?:[-/]\w+)*(?![\w-])")
+_CODE = re.compile(r"(?<![\w/-])(?=[\w/-]*\d)(?=[\w/-]*[^\W\d_])\w+(?:[-/]\w+)*(?![\w-])")
 _DIGITS = r"\d{1,3}(?:[.,'’\u00a0\u2009\u202f]\d{3})+(?:[.,]\d+)?|\d+(?:[.,:]\d+)?"
 _NUMBER = re.compile(rf"(?<![\w.,])([$€])?\s?({_DIGITS})\s?({_UNIT})?(?!\w)", re.IGNORECASE)
-_WITH_UNIT = re.compile(rf"(\d[\d.,]*)({_UNIT})", re.IGNORECASE)
+_WITH_UNIT = re.compile(rf"(?<![\d.,])(\d[\d.,]*+)({_UNIT})", re.IGNORECASE)
 _GROUPS = re.compile(r"['’\u00a0\u2009\u202f]")
 
 

@@ -38,14 +38,17 @@ KEYWORDS = frozenset(
 _TYPES = {"number": "REAL", "date": "TEXT COLLATE NOCASE", "text": "TEXT COLLATE NOCASE"}
 _SHOWN_TYPES = {"date": "DATE", "text": "TEXT"}
 _TOKEN = re.compile(
-    r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|\[[^\]]*\]|[\w.]+|<=|>=|<>|!=|==|\|\||[^\s\w]"
+    r"'(?:[^']|'')*'|\"[^\"]*\"|`[^`]*`|\[[^\[\]]*\]|[\w.]+|<=|>=|<>|!=|==|\|\||[^\s\w]"
 )
 _CLAUSES = ("select", "from", "where", "group", "having", "order", "limit", "offset", "window")
 _SETS = frozenset({"union", "intersect", "except"})
 _EQUAL = re.compile(
-    r"(?P<column>[\w.\"`]+)\s*(?:=|==|\bIS\b)\s*'(?P<text>(?:[^']|'')*)'", re.IGNORECASE
+    r"(?<![\w.\"`])(?P<column>[\w.\"`]++)\s*+(?:==?|IS\b)\s*+'(?P<text>(?:[^']|'')*)'",
+    re.IGNORECASE,
 )
-_LIKE = re.compile(r"(?P<column>[\w.\"`]+)\s+LIKE\s+'(?P<text>(?:[^']|'')*)'", re.IGNORECASE)
+_LIKE = re.compile(
+    r"(?<![\w.\"`])(?P<column>[\w.\"`]++)\s++LIKE\s++'(?P<text>(?:[^']|'')*)'", re.IGNORECASE
+)
 _AGES = re.compile(
     r"\b(?:oldest|newest|youngest|earliest|latest|(?:ältest|neuest|jüngst|frühest|spätest)\w+)\b",
     re.IGNORECASE,
@@ -241,7 +244,7 @@ def _in_brackets(query: str) -> str:
     >>> _in_brackets("SELECT a FROM t WHERE b = 'x' - SELECT a FROM t WHERE b = 'y'")
     "SELECT (SELECT a FROM t WHERE b = 'x') - (SELECT a FROM t WHERE b = 'y')"
     """
-    parts = re.split(r"\s+([-+*/])\s+(?=SELECT\b)", query, flags=re.IGNORECASE)
+    parts = re.split(r"(?<!\s)\s++([-+*/])\s++(?=SELECT\b)", query, flags=re.IGNORECASE)
     if len(parts) == 1 or "(" in query:
         return query
     terms = [part if at % 2 else f"({part})" for at, part in enumerate(parts)]

@@ -39,11 +39,11 @@ _TIME = re.compile(
     re.IGNORECASE,
 )
 _HEDGED = re.compile(
-    r"(\w+)\s*(?:[<>=]+|LIKE)\s*('\d{4}[^']*')\s+OR\s+(?!\1\b)\w+\s*(?:[<>=]+|LIKE)\s*\2",
+    r"(?<!\w)(\w++)\s*+(?:[<>=]++|LIKE)\s*+('\d{4}[^']*+')\s++OR\s++(?!\1\b)\w++\s*+(?:[<>=]++|LIKE)\s*+\2",
     re.IGNORECASE,
 )
 _FUNCTION = re.compile(
-    r"(count|sum|total|avg|min|max)\s*\(\s*(?:distinct\s+)?(\*|[^()]*)\s*\)", re.IGNORECASE
+    r"(count|sum|total|avg|min|max)\s*+\(\s*+(?:distinct\s++)?([^()]*+)\)", re.IGNORECASE
 )
 
 

@@ -16,8 +16,8 @@ import httpx2
 import pytest
 from pydantic import SecretStr
 
-from edge_node.answering.gate import TOP_LOGPROBS
 from edge_node.extraction.model_extraction import relation_schema
+from shared.drafts import TOP_LOGPROBS
 from shared.errors import ModelReplyError, ModelTimeout, ModelUnavailable
 from shared.models.build import build_generator, model_http
 from shared.models.chat_format import request_body

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from shared.records import TraceStep
 from shared.telemetry.trace import CLOUD, COMPONENTS, ESCALATED, OTHER, component_of, transmission_ms
 
-WITHOUT = {"cloud", "cloud: order"}  # the whole way to the cloud and back; a part of finding passages, which is no answer
+WITHOUT = {"cloud"}  # the whole way to the cloud and back
 
 
 ROOT = Path(__file__).parents[3]
