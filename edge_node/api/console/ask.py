@@ -12,10 +12,11 @@ from urllib.parse import urlencode
 import orjson
 from fastapi import APIRouter, Form, Request, Response
 from fastapi.responses import HTMLResponse
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 from sse_starlette import EventSourceResponse
 
 from edge_node.answering.answerer import Ask
+from edge_node.answering.follow_up import Exchange
 from edge_node.answering.overview import GlobalAsk
 from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
@@ -38,7 +39,7 @@ from shared.http.middleware import while_connected
 from shared.http.problems import KNOWN, told_of
 from shared.records import Answer, Evidence, TraceStep, located
 from shared.telemetry.trace import component_of
-from shared.text.citations import supporting
+from shared.text.citations import MAX_ANSWER_CHARS, supporting
 from shared.text.fence import one_line
 from shared.wire import Feedback, Purpose, Question
 
@@ -75,6 +76,12 @@ class AskForm(WhatForm):
     escalation: Annotated[Literal["yes", "no", "ask"] | None, BLANK_IS_NONE] = None
     purpose: Annotated[Purpose | None, BLANK_IS_NONE] = None
     informed: Literal["yes"] | None = None  # who asks has read that passages of this site go with the question
+    earlier_question: Annotated[Question | None, BLANK_IS_NONE] = None  # what this question follows, with its answer
+    earlier_answer: Annotated[str, Field(max_length=MAX_ANSWER_CHARS)] = ""
+
+    def earlier(self) -> tuple[Exchange, ...]:
+        """The conversation so far."""
+        return (Exchange(self.earlier_question, self.earlier_answer),) if self.earlier_question else ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +148,8 @@ async def ask(form: Annotated[AskForm, Form()], request: Request, node: Node) ->
     if form.mode == "global":
         asked = GlobalAsk(form.question, None, escalation, form.purpose or "", filters=form.filters())
     else:
-        asked = Ask(form.question, form.mode, None, escalation, form.purpose or "", filters=form.filters())
+        purpose, earlier = form.purpose or "", form.earlier()
+        asked = Ask(form.question, form.mode, None, escalation, purpose, earlier=earlier, filters=form.filters())
     asked = replace(asked, asker=caller_of(request).asker)
     node.check_turn(asked)
     response = EventSourceResponse(_events(pages_of(request), request, node, asked, form))
@@ -180,7 +188,7 @@ async def _events(pages: Pages, request: Request, node: EdgeNode, asked: Ask | G
             match told:
                 case Begun():
                     yield _event("step", doing_step(told.step))
-                case TraceStep() | Completed():  # the page sends no conversation
+                case TraceStep() | Completed():  # the answer says what a follow-up was taken for
                     pass
                 case str():
                     yield _event("text", told)

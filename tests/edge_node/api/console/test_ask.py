@@ -199,3 +199,17 @@ async def test_who_closes_the_connection_as_stop_does_stops_the_model(tmp_path):
         async with http.stream("POST", "/console/ask", data={"question": "What became of pump P-204?"}, headers=headers):
             await asyncio.wait_for(model.begun.wait(), LONG_S)
         await asyncio.wait_for(model.stopped.wait(), LONG_S)
+
+
+async def test_a_question_that_follows_from_an_answer_is_understood_with_it(tmp_path):
+    def replied(prompt):
+        text = prompt.messages[-1].content
+        return "When did pump P-204 fail?" if "Which pump failed?" in text else "on 14 March [1]"
+
+    async with visited_edge(tmp_path, generator=ScriptedGenerator(replied)) as by:
+        await by["write"].add("pump.md", TWO)
+        earlier = {"earlier_question": "Which pump failed?", "earlier_answer": "Pump P-204 [1]."}
+        events = await asked(by, "And when?", **earlier)
+        markup = dict(events)["answer"]
+    assert "Understood as: When did pump P-204 fail?" in markup
+    assert 'name="earlier_question" value="When did pump P-204 fail?"' in markup
