@@ -5,6 +5,7 @@ The prompts of a question differ only in their end, so a server reads the passag
 
 from __future__ import annotations
 
+import asyncio
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
@@ -15,7 +16,7 @@ from shared.records import Citation, Evidence
 from shared.telemetry.trace import OpenStep, Trace
 from shared.text.asking import asked
 from shared.text.citations import MARKER
-from shared.text.claims import borne, cite_answer
+from shared.text.claims import Bearing, cite_answer
 from shared.text.fence import Fence, one_line
 from shared.text.inert import inert
 from shared.text.prompts import listed, load_prompt
@@ -87,7 +88,7 @@ async def draft(
     draw_step, check_step = steps
     with trace.step(draw_step) as step:
         samples = await _draw(messages(TASK_ANSWER), generator, fence, sampling, step, deadline_s=left_s())
-    found = select(question, samples, citable)
+    found = await asyncio.to_thread(select, question, samples, citable)
     if found.selected is None or not is_checked:
         return found
     with trace.step(check_step) as step:
@@ -100,7 +101,7 @@ def select(question: str, samples: tuple[str, ...], citable: Sequence[Evidence])
 
     A copy of what is not to be quoted is no answer.
     """
-    texts = [f"{one.title}\n{one.document}\n{one.text}" for one in citable]
+    bearing = Bearing(question, [f"{one.title}\n{one.document}\n{one.text}" for one in citable])
     hidden = [one.text for one in citable if not one.quotable]
     answering = [row for row, sample in enumerate(samples) if not is_refusal(sample)]
     refusals = len(samples) - len(answering)
@@ -108,7 +109,7 @@ def select(question: str, samples: tuple[str, ...], citable: Sequence[Evidence])
         return Draft(samples, refusals)
 
     def borne_part(sample: str) -> str:
-        part = borne(question, sample, texts)
+        part = bearing.part(sample)
         bare = MARKER.sub("", part)
         is_long = len(_WORD.findall(bare)) >= COPIED_WORDS
         return "" if is_long and any(is_copy(bare, text) for text in hidden) else part

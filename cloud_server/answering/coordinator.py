@@ -122,7 +122,7 @@ class Coordinator:
             return replace(nobody, reason=NO_ANSWER if refused else UNBORNE)
         if drafted.shown is not None and drafted.shown < settings.min_shown:
             return replace(nobody, reason="the passages found do not show the answer that the model gave")
-        text, citations = cited(question, drafted, evidence)
+        text, citations = await asyncio.to_thread(cited, question, drafted, evidence)
         if not citations:
             return replace(nobody, reason=UNBORNE)
         doubt = self._doubt(drafted)

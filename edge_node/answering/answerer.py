@@ -353,7 +353,8 @@ class Answerer:
             return LocalAttempt(found, report)
         drafted = await self._drafted(ask.question, found, ask.samples or self.settings.samples, trace, deadline)
         report = await self._gate.judge(drafted, found.nearness, found.unknown, trace)
-        text, citations = cited(ask.question, drafted, found.citable, numbered=len(found.evidence))
+        citing = partial(cited, ask.question, drafted, found.citable, numbered=len(found.evidence))
+        text, citations = await asyncio.to_thread(citing)
         if report.decision == "local" and not citations:
             report = replace(report, decision="escalate", reason=UNCITED, rule=UNBORNE)
         return LocalAttempt(found, report, drafted, text, citations)

@@ -12,7 +12,7 @@ from shared.text.citations import MARKER, NEGATION, Citer
 from shared.text.sentences import WORD, content_words, sentences
 from shared.text.short_answers import asks_to_calculate, verdict_of
 from shared.text.support import must_stand, stems
-from shared.text.values import Value, missing_values, values_held, values_in
+from shared.text.values import Value, values_held, values_in
 
 MOST_CITED = 3  # passages of one sentence
 MIN_NEW = 2  # words of a sentence that a further passage adds
@@ -130,34 +130,40 @@ def without_contradicting(claim: str, rows: Sequence[int], evidence: Sequence[Ev
     return [row for row in kept if adds(row) or not says_less(row)]
 
 
-def unborne(question: str, answer: str, texts: Sequence[str]) -> bool:
-    """Whether an answer names a figure, date or code that stands neither in a text nor in the question, or a name.
+class Bearing:
+    """What texts bear of answers to a question: no figure, date, code or name that stands neither in them nor in the question.
 
     A figure that may have to be worked out need not stand there, and a name in another language has another form.
 
-    >>> texts = ["Juniper Ward has 12 pumps of Marlow."]
-    >>> [unborne("Which ward has pumps?", said, texts) for said in ("Juniper Ward", "Rowan Ward", "Juniper Ward, 13")]
+    >>> bearing = Bearing("Which ward has pumps?", ["Juniper Ward has 12 pumps of Marlow."])
+    >>> [bearing.lacks(said) for said in ("Juniper Ward", "Rowan Ward", "Juniper Ward, 13")]
     [False, True, True]
+    >>> bearing.part("Juniper Ward [1]. It lost 40 [1].")
+    'Juniper Ward [1].'
     """
-    known = " ".join([question, *texts])
-    if not asks_to_calculate(question) and missing_values(answer, [known]):
-        return True
-    if is_foreign(question) or is_foreign(answer):
-        return False
-    names = {word for word in must_stand(answer, known) if not any(map(str.isdigit, word))}
-    return not names <= stems(content_words(known))
 
+    def __init__(self, question: str, texts: Sequence[str]) -> None:
+        self._text = " ".join([question, *texts])
+        self._is_calculated = asks_to_calculate(question)
+        self._is_foreign = is_foreign(question)
+        self._values = values_held([self._text])
+        self._words = stems(content_words(self._text))
 
-def borne(question: str, answer: str, texts: Sequence[str]) -> str:
-    """Of an answer the sentences that name nothing which the texts lack; "" where the first one does, which is the answer itself.
+    def part(self, answer: str) -> str:
+        """The sentences that name nothing which the texts lack; "" where the first one does, which is the answer itself."""
+        prepared = Citer.prepared(answer)
+        pieces = [prepared[start:end] for start, end in sentences(prepared)]
+        kept = [piece for piece in pieces if not self.lacks(MARKER.sub("", piece))]
+        return "".join(kept).strip() if kept and kept[0] is pieces[0] else ""
 
-    >>> borne("Who leads?", "Ada Vale [1]. She sold 40 mills [1].", ["Ada Vale leads."])
-    'Ada Vale [1].'
-    """
-    prepared = Citer.prepared(answer)
-    pieces = [prepared[start:end] for start, end in sentences(prepared)]
-    kept = [piece for piece in pieces if not unborne(question, MARKER.sub("", piece), texts)]
-    return "".join(kept).strip() if kept and kept[0] is pieces[0] else ""
+    def lacks(self, sentence: str) -> bool:
+        """Whether the texts lack something that a sentence names."""
+        if not self._is_calculated and not all(value.is_in(self._values) for value in values_in(sentence)):
+            return True
+        if self._is_foreign or is_foreign(sentence):
+            return False
+        names = {word for word in must_stand(sentence, self._text) if not any(map(str.isdigit, word))}
+        return not names <= self._words
 
 
 def closest_passages(question: str, evidence: Sequence[Evidence], *, most: int = 3) -> tuple[Citation, ...]:
