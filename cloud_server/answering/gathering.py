@@ -28,6 +28,7 @@ from shared.text.sentences import questions_in
 from shared.wire import MAX_EVIDENCE, MOST_WHOLE
 
 BEYOND = 2  # edges more than k that are asked, for documents about names that were read: one may only claim to have them
+FIRST_READ = 8  # passages, in their order: who sent one of them was of use
 RETRIEVAL_SHARE = 0.5  # of the time that is left, at most: the model needs the rest
 
 
@@ -112,9 +113,10 @@ class EvidenceCollector:
             reports += second.reports
             with trace.step("rescore"):
                 pool = pool.and_also(await self._read_about(sought.question, of_titles(second, titles), budget_tokens=budget))
-        await self.note(reports, pool, chosen.matched, sought.requester, outpaced=first.outpaced)
         with trace.step("order"):
             order = await asyncio.to_thread(readable, pool, sought.question)
+        useful = {pool.passages[row].edge for row in order[:FIRST_READ]}
+        await self.note(reports, useful, chosen.matched, sought.requester, outpaced=first.outpaced)
         ranked = distinct(pool.passages, pool.vectors, pool.cosines, order)
         evidence = grouped(fill_ranked(ranked, self._tokenizer, budget_tokens=budget))
         asked = tuple(dict.fromkeys((*chosen.asked, *titles)))
@@ -177,18 +179,16 @@ class EvidenceCollector:
     async def note(
         self,
         reports: Sequence[EdgeReport],
-        pool: Pool,
+        useful: Collection[EdgeId],
         matched: Collection[EdgeId],
         requester: str,
         *,
         outpaced: Collection[EdgeId],
     ) -> None:
-        """Remember who sent a passage near enough, whether or not another site sent the same.
+        """Remember who sent one of the first passages, whether or not another site sent the same.
 
         ``outpaced``: in the first round, where all had the same time.
         """
-        near = pool.cosines >= self.settings.evidence_threshold
-        useful = {passage.edge for passage, is_near in zip(pool.passages, near, strict=True) if is_near}
         await self._availability.note(reports, matched=matched, useful=useful, requester=requester, outpaced=outpaced)
 
     async def nearest(

@@ -10,9 +10,9 @@ from itertools import chain
 import numpy as np
 
 from cloud_server.answering.fan_out import FanOutRequest, FanOutResult, of_each
-from cloud_server.answering.gathering import CollectedEvidence, EdgeQuery, EvidenceCollector, asked_again
+from cloud_server.answering.gathering import FIRST_READ, CollectedEvidence, EdgeQuery, EvidenceCollector, asked_again
 from cloud_server.answering.merging import distinct
-from cloud_server.answering.ranking import Pool, ordered, sentences_of, shared_places
+from cloud_server.answering.ranking import Pool, near_rows, ordered, sentences_of, shared_places
 from cloud_server.answering.untold import NOTHING, Named, Reading, Told, of_titles, reading, titles_of, told, untold
 from shared.ports import FloatArray, embed_questions
 from shared.records import EdgeId
@@ -78,7 +78,9 @@ class Reader:
             pool = pool.and_also(await self._pool(results[1], questions, trace, budget_tokens=budget_tokens))
             found = await self._read(pool, sought.question, questions, trace)
         reports = [report for result in results for report in result.reports]
-        await collector.note(reports, pool, asked, sought.requester, outpaced=results[0].outpaced)
+        near = near_rows(pool, sought.question, found.order)[:FIRST_READ]
+        useful = {pool.passages[row].edge for row in near}
+        await collector.note(reports, useful, asked, sought.requester, outpaced=results[0].outpaced)
         ranked = distinct(pool.passages, pool.vectors, pool.cosines, found.order)
         kept = collector.within(ranked, budget_tokens=budget_tokens)
         evidence = shared_places(kept, k=top_k, share=EDGE_SHARE, near=settings.evidence_threshold)

@@ -57,8 +57,13 @@ def ordered(pool: Pool, question: str) -> list[int]:
 
 def readable(pool: Pool, question: str) -> list[int]:
     """``ordered``, without what is about something else: neither near by meaning nor with a word of the question."""
+    return near_rows(pool, question, ordered(pool, question))
+
+
+def near_rows(pool: Pool, question: str, order: Sequence[int]) -> list[int]:
+    """Of an order those rows that are about what is asked at all."""
     texts = [f"{one.title} {one.text}" for one in pool.passages]
-    return [row for row in ordered(pool, question) if is_near(float(pool.cosines[row]), question, texts[row])]
+    return [row for row in order if is_near(float(pool.cosines[row]), question, texts[row])]
 
 
 def _walk(pool: Pool, question: str, near: FloatArray) -> FloatArray:
