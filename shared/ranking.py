@@ -5,25 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from shared.text.sentences import content_words
-
 Scores = NDArray[np.floating]  # (n,), float32 or float64; what comes out has the type of what goes in
 
 WORDS_WEIGHT = 0.5  # of BM25 beside the cosine, each as a share of the best passage's
 FLOOR = 0.1  # what a passage that the walk does not reach counts beside the one that it favours: among those, relevance decides …
 BASE = 0.3  # … and among passages that it favours, relevance is one voice
 DAMPING = 0.8  # of the walk: share of the mass that walks on; the rest starts anew
-MIN_NEAR = 0.1  # the cosine of a passage that shares no word with the question; a translation has more
 ROUNDS = 6  # three times from names to passages and back; then a quarter of the mass is left, far from the question
-
-
-def is_near(cosine: float, question: str, text: str) -> bool:
-    """Whether a passage is about what is asked at all: near by meaning, or with a word of the question.
-
-    >>> is_near(0.05, "Which pump failed?", "The pump of Ward 3."), is_near(0.05, "Which pump failed?", "Bakeries borrow money.")
-    (True, False)
-    """
-    return cosine >= MIN_NEAR or not content_words(question).isdisjoint(content_words(text))
 
 
 def relevance(cosines: Scores, words: Scores) -> Scores:

@@ -357,6 +357,7 @@ BORDER = [
     "shared/client/hearing.py",
     "shared/client/llama_index.py",
     "shared/client/tries.py",
+    "shared/drafts.py",
     "shared/http/access.py",
     "shared/http/addresses.py",
     "shared/http/background.py",

@@ -13,8 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from shared.ports import FloatArray
-from shared.ranking import DAMPING, ROUNDS, blended, is_near, relevance
+from shared.ranking import DAMPING, ROUNDS, blended, relevance
 from shared.records import Evidence
+from shared.text.nearness import is_near
 from shared.text.sentences import WORD, content_words, names_in, sentences
 
 HOPS = 2  # passages that a second search starts from

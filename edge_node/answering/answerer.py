@@ -33,12 +33,12 @@ from shared.errors import CloudError, ContextOverflow, InputError, ModelError, M
 from shared.limits import Deadline
 from shared.missing import passages_of
 from shared.ports import Generator
-from shared.ranking import is_near
 from shared.records import DENIED, Answer, Citation, EdgeReport, Evidence, GateReport, Route, TraceStep
 from shared.telemetry.trace import Trace
 from shared.text.claims import closest_passages
 from shared.text.fence import FENCE_BYTES, Fence
 from shared.text.marks import about, unpacked
+from shared.text.nearness import is_near
 from shared.text.no_answer import no_answer
 from shared.text.sentences import questions_in
 from shared.wire import MAX_TITLES_ASKED, EvidenceRequest
