@@ -424,6 +424,8 @@ class Answerer:
             route: Route = "local" if isinstance(error, Withheld) else "degraded"
             return self._local_answer(query_id, ask.question, tried, trace, route=route, reason=error.message)
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
+        if found.answered and not found.certain and not self.settings.show_uncertain:
+            found = replace(found, answer=no_answer("not_told", ask.question), citations=(), answered=False)
         if tried is not None and not found.answered:
             return await self._own_instead(ask, query_id, tried, found, trace, deadline)
         own = passages_of(self._cloud.edge, found.edges)
