@@ -37,6 +37,7 @@ ORDER = (
     "masked",
     "fdrag-memory",
     "fdrag",
+    "answers",
     "bigger",
     "ketrag",
     "ketrag-model",

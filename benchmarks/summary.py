@@ -23,6 +23,7 @@ from benchmarks.metrics.wins import wins
 from benchmarks.records import AnswerRow, RoutingRow
 from deploy.evaluation.intervals import wilson
 from deploy.evaluation.text import accuracy
+from shared.text.short_answers import short_answer
 
 BertScore: TypeAlias = Callable[[Sequence[str], Sequence[str]], Sequence[float]]  # answers, references -> recall of each
 
@@ -113,8 +114,8 @@ def measured(answer: Row) -> dict[str, float]:
     if references := answer["references"]:
         quality |= {
             "rouge_l_recall": rouge_l_recall(text, references[0]),
-            "em": exact_match(text, references),
-            "f1": f1(text, references),
+            "em": exact_match(short_answer(text), references),
+            "f1": f1(short_answer(text), references),
             "accuracy": accuracy(text, references),
             "claims": claims_told(answer["question"], text, references[0]),
         }

@@ -97,11 +97,15 @@ class System:
     gated: bool = False  # its gate's decision counts
     level: Level | None = None  # of mode global; None: as the edge's settings say
     alone: bool = False  # the question stays at the site that is asked
+    top_k: int | None = None  # of mode read: so many passages; None: all that fit the edge's budget
 
     def body(self, question: str) -> dict[str, str | int]:
         """The question as ``POST /v1/query`` takes it."""
         level = {} if self.level is None else {"level": self.level}
         return {"question": question, "mode": self.mode, **level, **({"allow_escalation": "no"} if self.alone else {})}
+
+
+PLAIN_PASSAGES = 6  # one call over the best passages and nothing else: what an answer path must not be behind
 
 
 def _overview(name: str, level: Level) -> System:
@@ -113,6 +117,7 @@ _ALL = (
     System("naive", Start.of("edges", ONE_ANSWER | {"DGRAG_EDGE_STRATEGY": "naive"}, copy="naive"), mode="local"),
     System("local", Start.of("edges", ONE_ANSWER), mode="local"),
     System("reader", mode="read"),
+    System("plain", mode="read", top_k=PLAIN_PASSAGES),
     System("cloud", mode="cloud"),
     System("centralized", Start.of("central", ONE_ANSWER | LIKE_THE_CLOUD), mode="local"),
     System("dgrag", gated=True),
@@ -248,7 +253,8 @@ class Asker:
     async def _said(self, url: str, question: str) -> tuple[Mapping[str, Any], str]:
         if self.generator is None:
             return read(await self.http.post(f"{url}/v1/query", json=self.system.body(question), timeout=ANSWER_TIMEOUT_S))
-        found, error = read(await self.http.post(f"{url}/v1/retrieve", json={"question": question}))
+        most = {} if self.system.top_k is None else {"top_k": self.system.top_k}
+        found, error = read(await self.http.post(f"{url}/v1/retrieve", json={"question": question, **most}))
         return (found, error) if error else (await answered_in_few_words(self.generator, question, found), "")
 
     def _row(self, asking: Asking, said: Mapping[str, Any], seconds: float, error: str) -> AnswerRow:

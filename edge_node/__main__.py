@@ -11,7 +11,6 @@ from edge_node.build import Adapters
 from edge_node.cloud.client import cloud_http
 from edge_node.cloud.membership import Membership
 from edge_node.database.commits import only_user
-from edge_node.documents.readers.native import with_built
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from edge_node.documents.readers.tessdata import prepared, recognition_of
 from edge_node.settings import EdgeSettings
@@ -36,10 +35,9 @@ def serve() -> None:
     generator = build_generator(models, model_http(models), retries)
     recorder = recorder_of(settings.otlp_url, service="dgrag-edge", instance=settings.id, setting="DGRAG_EDGE_OTLP_URL")
     with only_user(settings.state_dir):
-        recognition = prepared(recognition_of(settings.ocr_languages, settings.state_dir))
+        recognition = prepared(recognition_of(settings.ocr_languages, settings.state_dir, rereads=settings.ocr_rereads))
         limits = ReaderLimits(settings.reader_seconds, settings.reader_memory_bytes)
-        folders = with_built(settings.state_dir.absolute() / "readers")
-        reads = ReaderPool(limits, at_once=settings.workers + 1, recognition=recognition, folders=folders)
+        reads = ReaderPool(limits, at_once=settings.workers + 1, recognition=recognition)
         embedder = build_embedder(models)
         adapters = generator, embedder, build_tokenizer(models), cloud, reads
         parts = Adapters(*adapters, retries=retries, recorder=recorder, model_server=generator)

@@ -29,6 +29,17 @@ from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Estimate, Estimator
 from edge_node.documents.filters import NOTHING_MATCHES
 from edge_node.documents.jobs import JobQueue
+from edge_node.documents.originals import (
+    OriginalFile,
+    Reread,
+    Rereading,
+    Retention,
+    drop_originals,
+    original_of,
+    outdated_count,
+    queue_rereading,
+    shortfall_counts,
+)
 from edge_node.documents.progress import Backoff
 from edge_node.documents.read_by import language_counts
 from edge_node.documents.readers.pool import Reads
@@ -47,7 +58,16 @@ from edge_node.renewal import Models, Renewal, Searching
 from edge_node.settings import EdgeSettings
 from edge_node.strategies.index import Index
 from shared.admission import SEARCH_GUESS_S, Admission
-from shared.errors import Conflict, DgragError, ModelTimeout, NotFound, StoreDamaged, TooLarge
+from shared.errors import (
+    Conflict,
+    DgragError,
+    ModelTimeout,
+    NotFound,
+    ReaderUnavailable,
+    StoreDamaged,
+    TooLarge,
+    UnreadableDocument,
+)
 from shared.limits import Breaker, Deadline
 from shared.parts import parts_of
 from shared.ports import FloatArray
@@ -61,6 +81,7 @@ from shared.text.document_names import document_name
 
 T = TypeVar("T")
 log = logging.getLogger("dgrag.edge")
+ORIGINALS_EVERY_S = 60.0  # between two looks whether originals are kept for longer than they may
 POLICY_EVERY_S = 1.0  # between two looks at the policy file where nobody asks
 
 
@@ -89,6 +110,7 @@ class Admissions:
     searches: Admission  # of this site's passages
     searches_elsewhere: Admission  # of all sites' passages; most of such a search waits for other sites
     embeddings: Admission  # texts of programs, some at a time
+    pages: Admission  # pictures of documents' pages
 
     @classmethod
     def by(cls, settings: EdgeSettings) -> Admissions:
@@ -106,12 +128,13 @@ class Admissions:
             searches=of_searches(settings.searches_at_once),
             searches_elsewhere=of_searches(settings.searches_elsewhere_at_once),
             embeddings=of(1),
+            pages=of_searches(1),
         )
 
     def by_kind(self) -> dict[str, Admission]:
         """All of them, as metrics name them."""
         searches = {"search": self.searches, "search_elsewhere": self.searches_elsewhere}
-        return {"question": self.questions, "global": self.overviews, "embedding": self.embeddings, **searches}
+        return {"question": self.questions, "global": self.overviews, "embedding": self.embeddings, "page": self.pages, **searches}
 
     def of(self, ask: Ask | GlobalAsk) -> Admission:
         """The turns for such a question."""
@@ -151,6 +174,8 @@ class EdgeNode:
     meter: Meter = field(init=False)  # what is asked of this edge, for its page of metrics
     _opened: bool = False  # the caches are built
     _asked: str = ""  # what of the sharing policy the last settle was asked for
+    _versions: frozenset[str] = frozenset()  # of the parsers that read now; empty: not known yet
+    _media_types: dict[str, str] = field(default_factory=dict)  # by suffix; empty: not known yet
     _told: str = ""  # what of it the summaries obeyed at the last look; empty: not all of it
     _estimator: Estimator = field(init=False)
     _titling: asyncio.Lock = field(default_factory=asyncio.Lock)
@@ -168,7 +193,8 @@ class EdgeNode:
         try:
             await self._open()
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(self.reads.check(), name="readers")
+                tasks.create_task(self._check_readers(), name="readers")
+                tasks.create_task(self._keep_originals(), name="originals")
                 tasks.create_task(self._index(), name="worker")
                 tasks.create_task(self._obey(), name="policy")
                 tasks.create_task(self.calibration.run(), name="calibration")
@@ -179,6 +205,33 @@ class EdgeNode:
         except BaseException as error:
             self.failed = f"nothing is indexed: {why(error)}"
             raise
+
+    async def _check_readers(self) -> None:
+        await self.reads.check()
+        trouble = Backoff()
+        while error := await failure_of(self._note_versions()):
+            wait_s = trouble.next_s()
+            reason = redacted(error)
+            log.warning("which parsers read now is not known; again in %.1f s: %s", wait_s, reason)
+            await asyncio.sleep(wait_s)
+
+    async def _note_versions(self) -> None:
+        self._versions = await self.reads.versions()
+
+    async def _keep_originals(self) -> None:
+        """Drop the files that the settings let stay no longer, and have their bytes overwritten."""
+        retention = Retention(self.settings.originals_days, self.settings.originals_bytes)
+        while retention.is_limited:
+            if error := await failure_of(self._drop_originals(retention)):
+                log.warning("originals that are to go are still there; looked at again: %s", redacted(error))
+            await asyncio.sleep(ORIGINALS_EVERY_S)
+
+    async def _drop_originals(self, retention: Retention) -> None:
+        now = self.documents.clock.now()
+        dropped = await self.background.run(drop_originals, self.documents.database, retention, now=now)
+        if dropped:
+            log.info("the files of %d documents are kept no longer", dropped)
+            await self._settle()
 
     @property
     def reads(self) -> Reads:
@@ -510,6 +563,33 @@ class EdgeNode:
         text, length = self.documents.text(DocumentId(view["document_id"]), start=start, end=end)
         return DocumentText(view["document_id"], view["name"], view["title"], start, start + len(text), length, text)
 
+    async def original(self, identity: str) -> OriginalFile:
+        """The file of a document as it came, by either of its ids. Raises as ``original_of``."""
+        if not self._media_types:
+            with contextlib.suppress(ReaderUnavailable, UnreadableDocument):
+                self._media_types = await self.reads.media_types()
+        view = await asyncio.to_thread(self.document, identity)
+        document_id = DocumentId(view["document_id"])
+        database = self.documents.database
+        return await asyncio.to_thread(original_of, database, document_id, self._media_types)
+
+    async def page_image(self, file: OriginalFile, page: int, *, mark: str, width: int, asker: str) -> bytes:
+        """A page of a document as PNG, in turn. Raises NotFound, UnreadableDocument, ReaderUnavailable, Overloaded."""
+        async with self._in_time(), self.admissions.pages.turn(asker):
+            try:
+                return await self.reads.page_image(file.reader, file.raw, page, mark=mark, width=width)
+            except UnreadableDocument as error:
+                if error.reason == "no_page":
+                    raise NotFound("page", str(page), next_step=error.next_step) from error
+                raise error.renamed(file.name) from error
+
+    async def reread(self, chosen: Rereading) -> Reread:
+        """Queue documents to be read again from their files. Raises as ``queue_rereading``."""
+        versions, now = await self.reads.versions(), self.documents.clock.now()
+        queued = await self.background.run(queue_rereading, self.documents.database, chosen, versions, now=now)
+        self.worker.wake()
+        return queued
+
     def receipt(self, receipt_id: str) -> dict[str, Any]:
         """What was deleted, and whether every trace of it is gone, here and in the cloud. Raises NotFound."""
         return self._receipt_view(self.receipts.get(receipt_id))
@@ -572,6 +652,8 @@ class EdgeNode:
             "languages": [asdict(one) for one in language_counts(self.documents.database)],
             "ocr": recognition_of(self.settings.ocr_languages, self.settings.state_dir).view(),
             "readers": {"faults": [fault.message for fault in self.reads.faults], "waiting": waiting},
+            "shortfalls": shortfall_counts(self.documents.database),
+            "outdated": outdated_count(self.documents.database, self._versions),
             "stale": self.strategy.stale,
             "busy_s": round(self.worker.busy_s, 1),
             "progress": {"step": now.step, "done": now.done, "total": now.total},

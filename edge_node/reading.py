@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 from edge_node.answering.answerer import Ask, SearchResult
 from edge_node.answering.overview import GlobalAsk
 from edge_node.communities.reports import Headline, Report
+from edge_node.documents.originals import OriginalFile
 from edge_node.graph.knowledge_graph import Adjacency, Graph
 from edge_node.graph.view import graphml, named, neighbourhood
 from edge_node.memory.records import Remembered
@@ -103,6 +104,26 @@ class Reader:
         text = await asyncio.to_thread(self.node.document_text, identity, start=start, end=end)
         await self.document(identity)  # it may have got labels meanwhile
         return text
+
+    async def original(self, identity: str) -> OriginalFile:
+        """A document's file as it came. Raises NotFound, OriginalDropped, Conflict."""
+        await self.document(identity)
+        file = await self.node.original(identity)
+        await self.document(identity)  # it may have got labels meanwhile
+        return file
+
+    async def page_image(self, identity: str, page: int, *, span: tuple[int, int] | None, width: int) -> bytes:
+        """A page of it as PNG, with characters [start, end) of the document's text marked.
+
+        Raises as ``original``, as ``EdgeNode.page_image``, and as ``text`` where there is a span.
+        """
+        file = await self.original(identity)
+        mark = ""
+        if span is not None:
+            mark = (await self.text(identity, start=span[0], end=span[1])).text
+        image = await self.node.page_image(file, page, mark=mark, width=width, asker=self.asker)
+        await self.document(identity)
+        return image
 
     async def chunks(self, chunk_ids: Sequence[str]) -> dict[str, tuple[Chunk, str, str]]:
         """Chunks by id with name and title of their document; without those that are gone, or that the caller may not read."""

@@ -191,6 +191,9 @@ class DocumentSettings(Section):
     reader_seconds: Annotated[int, Field(ge=1, le=3600)] = 60  # for the reading of one document, in a process of its own; then it is parked
     reader_memory_bytes: Annotated[int, Field(ge=64 * 2**20)] = 2**30  # that this process may take beside its modules
     ocr_languages: OcrLanguages = ""  # of text in images, as Tesseract calls them: deu,fra,chi_sim; empty: up to 5 that are installed
+    ocr_rereads: bool = True  # recognise a scan again whose text layer is full of misread words; its shortfalls say so
+    originals_days: Annotated[float | None, Field(ge=0)] = None  # for which a file is kept that is not queued; None: as its document
+    originals_bytes: Annotated[int | None, Field(ge=0)] = None  # of a file; a larger one is kept only while it is queued; None: any is
     min_free_bytes: Annotated[int, Field(ge=0)] = 64 * 2**20  # on the state folder's disk; below, no document is accepted (507)
     folders: Folders = Field(default_factory=dict)  # that this service keeps itself equal to, as in /data/reports=LABEL,/data/notes
     chunk_tokens: Annotated[int, Field(ge=16, le=8192)] = 200  # a chunk fits the embedder's 256-token window whole

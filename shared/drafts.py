@@ -7,31 +7,40 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 from shared.ports import Generator, Message, Prompt
-from shared.records import Citation, Evidence
+from shared.records import Citation, DocumentId, EdgeId, Evidence
 from shared.telemetry.trace import OpenStep, Trace
 from shared.text.asking import asked
 from shared.text.citations import MARKER
-from shared.text.claims import Bearing, cite_answer
+from shared.text.claims import Bearing, cite_answers
+from shared.text.comparing import compared, compares, side_by_side
+from shared.text.doubts import doubt_about
 from shared.text.fence import Fence, one_line
 from shared.text.inert import inert
 from shared.text.prompts import listed, load_prompt
 from shared.text.quoting import COPIED_WORDS, is_copy
 from shared.text.refusals import REFUSAL, YES_OR_NO, is_refusal, probability_of
-from shared.text.short_answers import agreement, same_answer
+from shared.text.sentences import content_words, names_in, questions_in
+from shared.text.short_answers import agreement, same_answer, verdict_of
+from shared.text.support import stems
+from shared.text.values import values_in
 
 DRAFT = load_prompt("shared", "draft")
 TASK_ANSWER = "Answer:"
+TASK_PART = load_prompt("shared", "task_part").user
 TASK_CHECK = load_prompt("shared", "task_check").user
+MOST_PARTS = 3  # of a question that are answered one by one; each costs a call over the same passages
+COMPARED = 2  # documents beside each other, of as many as MOST_PARTS that are asked
 STOP = ("\nQuestion:", "\nPassages:")
 TOP_LOGPROBS = 10
 STEPS = ("samples", "gate: confidence")  # of a trace: drawing and checking
 _WORD = re.compile(r"\w+")
 
+Document = tuple[EdgeId, DocumentId]  # two sites may call theirs by the same id
 Messages = Callable[[str], tuple[Message, ...]]  # the prompt of a question, for a task at its end
 
 
@@ -51,6 +60,9 @@ class Draft:
 
     ``answer``: what of the selected sample the passages bear. ``agreement``: the share of pairs of samples with an answer that
     say the same. ``shown``: P(yes) that the passages show it; None: nobody asked, or the model said neither.
+
+    ``parts``: the drafts of a question's parts, each with its ``part``; then the fields are those of all of them together. Where the
+    question compares documents, each part is what one ``document`` says.
     """
 
     samples: tuple[str, ...]
@@ -59,6 +71,32 @@ class Draft:
     answer: str = ""
     agreement: float = 0.0
     shown: float | None = None
+    part: str = ""
+    document: Document | None = None
+    parts: tuple[Draft, ...] = ()
+
+    def is_guess(self, *, min_agreement: float, min_sufficiency: float, doubt: str = "") -> bool:
+        """Whether the samples do not say the same, and one thing more speaks against what was selected.
+
+        Each alone makes an answer uncertain; an answer against which two speak is a guess among the passages.
+        """
+        is_doubted = bool(self.refusals or doubt) or (self.shown is not None and self.shown < min_sufficiency)
+        return self.agreement < min_agreement and is_doubted
+
+
+@dataclass(frozen=True, slots=True)
+class CitedAnswer:
+    """An answer with its citations; ``unanswered``: the parts of the question to which nothing is cited."""
+
+    text: str = ""
+    citations: tuple[Citation, ...] = ()
+    unanswered: tuple[str, ...] = ()
+
+    def doubt(self, question: str, read: Sequence[Evidence]) -> str:
+        """Why a reader should look at the source, though samples and check agree; "" where nothing speaks for that."""
+        if self.unanswered:
+            return f"no answer was found to “{one_line(self.unanswered[0])}”"
+        return doubt_about(question, self.text, self.citations, read)
 
 
 def draft_messages(question: str, passages: str, fence: Fence, task: str) -> tuple[Message, ...]:
@@ -84,16 +122,128 @@ async def draft(
     is_checked: bool = True,
     steps: tuple[str, str] = STEPS,
 ) -> Draft:
-    """Draw the samples, choose, and ask whether the passages show it. ``left_s``: until the deadline. Raises ModelError."""
+    """Draw the samples, choose, and ask whether the passages show it. ``left_s``: until the deadline. Raises ModelError.
+
+    A question of several parts is answered part by part: a small model that is asked for two things at once tells one of them. One that
+    compares documents is asked of each of them: over all of them, a small model finds one answer.
+    """
     draw_step, check_step = steps
+    if core := compared(question) if compares(question) else "":
+        with trace.step(draw_step) as step:
+            drawing = _Drawing(citable, generator, fence, sampling, step, left_s)
+            said = await drawing.by_document(core, _nearest_documents(question, citable), is_checked=is_checked)
+        if len(said) == COMPARED:
+            known = [one.shown for one in said if one.shown is not None]
+            return replace(together(said), shown=min(known, default=None))
     with trace.step(draw_step) as step:
-        samples = await _draw(messages(TASK_ANSWER), generator, fence, sampling, step, deadline_s=left_s())
-    found = await asyncio.to_thread(select, question, samples, citable)
+        drawing = _Drawing(citable, generator, fence, sampling, step, left_s)
+        found = await drawing.by_part(question, messages)
     if found.selected is None or not is_checked:
         return found
     with trace.step(check_step) as step:
         shown = await shown_probability(messages, found.answer, generator, step, deadline_s=left_s())
     return replace(found, shown=shown)
+
+
+@dataclass(frozen=True, slots=True)
+class _Drawing:
+    """What samples are drawn over, by whom and how, within one step of a trace."""
+
+    citable: Sequence[Evidence]
+    generator: Generator
+    fence: Fence
+    sampling: Sampling
+    step: OpenStep
+    left_s: Callable[[], float]
+
+    async def by_part(self, question: str, messages: Messages) -> Draft:
+        """The whole question, or each of its parts after what was said to those before it. Raises ModelError."""
+        _, *parts = questions_in(question)
+        if not 1 < len(parts) <= MOST_PARTS:
+            return await self._one(question, messages(TASK_ANSWER), self.citable)
+        drafts = list[Draft]()
+        answered = ""
+        for part in parts:
+            task = TASK_PART.substitute(answered=answered, part=part).rstrip()
+            found = await self._one(question, messages(task), self.citable, part=part)
+            drafts.append(found)
+            answer = one_line(MARKER.sub("", found.answer))
+            answered += f"{part} {answer}\n" if answer else ""
+        return together(drafts)
+
+    async def by_document(self, question: str, documents: Sequence[Document], *, is_checked: bool) -> list[Draft]:
+        """What each of these documents says; of more than two, the two that show it best. Raises ModelError."""
+        found = list[Draft]()
+        for document in documents:
+            own = [one for one in self.citable if _document(one) == document]
+            messages, shown = messages_over(question, own, self.fence), None
+            said = await self._one(question, messages(TASK_ANSWER), own, part=question)
+            if said.selected is None:
+                continue
+            if is_checked:
+                shown = await shown_probability(messages, said.answer, self.generator, self.step, deadline_s=self.left_s())
+            bare = " ".join(MARKER.sub("", said.answer).split())  # its markers count the passages of this document alone
+            found.append(replace(said, answer=bare, shown=shown, document=document))
+        best = sorted(found, key=lambda one: -(one.shown or 0.0))[:COMPARED]
+        return [one for one in found if one in best]
+
+    async def _one(self, question: str, messages: tuple[Message, ...], citable: Sequence[Evidence], *, part: str = "") -> Draft:
+        """Samples, inert: a client sees them in the gate's report. One that gives the prompt away counts as one without an answer."""
+        sampling = self.sampling
+        prompt = Prompt(
+            messages,
+            max_tokens=sampling.max_tokens,
+            n=sampling.n,
+            temperature=sampling.temperature if sampling.n > 1 else 0.0,
+            seed=sampling.seed,
+            stop=STOP,
+        )
+        reply = self.step.model(await self.generator.generate(prompt, deadline_s=self.left_s()))
+        samples = tuple(REFUSAL if self.fence.is_given_away(text, messages) else _said(text, part) for text in reply.texts)
+        return replace(await asyncio.to_thread(select, question, samples, citable), part=part)
+
+
+def _nearest_documents(question: str, citable: Sequence[Evidence]) -> list[Document]:
+    """The documents that hold most words of a question that compares them; it names its subject and often them too."""
+    asked, held = stems(content_words(question)), dict[Document, frozenset[str]]()
+    for one in citable:
+        words = stems(content_words(f"{one.title} {one.document} {one.edge} {one.text}"))
+        held[_document(one)] = held.get(_document(one), frozenset()) | (asked & words)
+    return sorted(held, key=lambda document: -len(held[document]))[:MOST_PARTS]
+
+
+def _document(passage: Evidence) -> Document:
+    return passage.edge, passage.document_id
+
+
+def together(parts: Sequence[Draft]) -> Draft:
+    """The drafts of a question's parts as one: as sure as the least sure of them.
+
+    >>> both = together([Draft(("5 mg",), 0, 0, "5 mg", 1.0, part="Which dose?"), Draft((REFUSAL,), 1, part="Since when?")])
+    >>> both.samples, both.refusals, both.answer
+    (('5 mg. Insufficient information.',), 1, '5 mg.')
+    """
+    rows = zip(*(one.samples for one in parts), strict=True)
+    answers = [as_sentence(one.answer) for one in parts if one.answer]
+    return Draft(
+        samples=tuple(" ".join(map(as_sentence, samples)) for samples in rows),
+        refusals=max(one.refusals for one in parts),
+        selected=next((one.selected for one in parts if one.selected is not None), None),
+        answer=" ".join(answers),
+        agreement=min((one.agreement for one in parts if one.answer), default=0.0),
+        parts=tuple(parts),
+    )
+
+
+def as_sentence(text: str) -> str:
+    """A short answer as a sentence, so that another one may follow.
+
+    >>> as_sentence("in room 7.03 [1]"), as_sentence("Yes.")
+    ('In room 7.03 [1].', 'Yes.')
+    """
+    trimmed = text.strip()
+    ended = trimmed if MARKER.sub("", trimmed).rstrip().endswith((".", "!", "?", "。")) else f"{trimmed}."
+    return ended[:1].upper() + ended[1:]
 
 
 def select(question: str, samples: tuple[str, ...], citable: Sequence[Evidence]) -> Draft:
@@ -111,16 +261,35 @@ def select(question: str, samples: tuple[str, ...], citable: Sequence[Evidence])
     def borne_part(sample: str) -> str:
         part = bearing.part(sample)
         bare = MARKER.sub("", part)
-        is_long = len(_WORD.findall(bare)) >= COPIED_WORDS
+        names = frozenset(_WORD.findall(" ".join(names_in(bare))))
+        spoken = [word for word in _WORD.findall(bare) if word not in names and not word.isdecimal()]
+        is_long = len(spoken) >= COPIED_WORDS
         return "" if is_long and any(is_copy(bare, text) for text in hidden) else part
 
     bare = {row: MARKER.sub("", samples[row]) for row in answering}
     groups = [[answering[place] for place in group] for group in agreement(list(bare.values()))]
-    parts = ((row, borne_part(samples[row])) for group in groups for row in group)
+    parts = ((row, borne_part(samples[row])) for group in groups for row in _fullest_first(group, bare))
     selected, answer = next(((row, part) for row, part in parts if part), (None, ""))
     pairs = list(combinations(answering, 2))
     alike = sum(same_answer(bare[one], bare[other]) for one, other in pairs)
     return Draft(samples, refusals, selected, answer, alike / len(pairs) if pairs else 1.0)
+
+
+def _fullest_first(group: Sequence[int], samples: Mapping[int, str]) -> list[int]:
+    """Samples that say the same, first the one with most values that most of them name: "2 %, at most 10 %" before "2 %".
+
+    A bare Yes or No comes behind one with its reason.
+    """
+    values = {row: values_in(samples[row]) for row in group}
+
+    def shared(row: int) -> int:
+        holders = (sum(value.is_in(others) for others in values.values()) for value in values[row])
+        return sum(count * 2 > len(group) for count in holders)
+
+    def is_bare(row: int) -> bool:
+        return len(_WORD.findall(samples[row])) == 1
+
+    return sorted(group, key=lambda row: (-shared(row), is_bare(row) and verdict_of(samples[row]) is not None, row))
 
 
 async def shown_probability(messages: Messages, answer: str, generator: Generator, step: OpenStep, *, deadline_s: float) -> float | None:
@@ -131,33 +300,30 @@ async def shown_probability(messages: Messages, answer: str, generator: Generato
     return probability_of(reply.first_token, "yes", ["no"])
 
 
-def cited(question: str, found: Draft, citable: Sequence[Evidence], *, numbered: int | None = None) -> tuple[str, tuple[Citation, ...]]:
-    """The selected answer with its citations; ("", ()) where none is selected, or no passage says a word of it.
+def cited(question: str, found: Draft, citable: Sequence[Evidence], *, numbered: int | None = None) -> CitedAnswer:
+    """The selected answer with its citations; a part of which no passage says a word is left out.
 
     ``numbered``: how many of the passages had a number in the prompt; None: all.
     """
-    if not found.answer:
-        return "", ()
-    text, citations = cite_answer(question, found.answer, citable, numbered=numbered)
-    return (text, citations) if citations else ("", ())
+    if not found.parts:
+        text, citations = cite_answers([(question, found.answer)], citable, numbered=numbered)
+        return CitedAnswer(text[0], citations) if citations else CitedAnswer()
+    answers = [(one.part, as_sentence(one.answer) if one.answer else "") for one in found.parts]
+    documents = [one.document for one in found.parts if one.document]
+    texts, citations = cite_answers(answers, citable, numbered=numbered, documents=documents)
+    if documents and all(texts):
+        names = {_document(one): one.document for one in reversed(citable)}
+        said = [(inert(one_line(MARKER.sub("", names[document]))), text) for document, text in zip(documents, texts, strict=True)]
+        is_same = all(same_answer(one.answer, other.answer) for one, other in combinations(found.parts, 2))
+        return CitedAnswer(side_by_side(question, said, is_same=is_same), citations)
+    unanswered = [one.part for one, text in zip(found.parts, texts, strict=True) if not text]
+    distinct = dict.fromkeys(filter(None, texts))
+    return CitedAnswer(" ".join(distinct), citations, tuple(unanswered))
 
 
-async def _draw(
-    messages: tuple[Message, ...], generator: Generator, fence: Fence, sampling: Sampling, step: OpenStep, *, deadline_s: float
-) -> tuple[str, ...]:
-    """The samples, inert: a client sees them in the gate's report. One that gives the prompt away counts as one without an answer."""
-    prompt = Prompt(
-        messages,
-        max_tokens=sampling.max_tokens,
-        n=sampling.n,
-        temperature=sampling.temperature if sampling.n > 1 else 0.0,
-        seed=sampling.seed,
-        stop=STOP,
-    )
-    reply = step.model(await generator.generate(prompt, deadline_s=deadline_s))
-    return tuple(REFUSAL if fence.is_given_away(text, messages) else _said(text) for text in reply.texts)
-
-
-def _said(text: str) -> str:
+def _said(text: str, part: str) -> str:
+    """The answer, without the question that a small model repeats before it."""
     answer = inert(text).strip().removeprefix(TASK_ANSWER).strip()
+    if part and answer.casefold().startswith(part.casefold()):
+        answer = answer[len(part) :].strip()
     return answer if _WORD.search(MARKER.sub("", answer)) else REFUSAL

@@ -15,6 +15,7 @@ DgragError
 │   ├── DeadlinePassed        not done within the caller's own time
 │   ├── Overloaded            too much at once, or from this caller (429, 503): `retry_after_s`
 │   │   └── IssuerAway            tokens cannot be checked now (503)
+│   ├── OriginalDropped       the file of a document, which the site keeps no longer (410)
 │   └── Conflict              does not fit the present state
 │       ├── ResyncNeeded          the cloud needs a snapshot of the edge's summaries first
 │       ├── StaleEpoch            the summaries are of a store that another one has replaced
@@ -68,6 +69,8 @@ __all__ = [
     "ModelTimeout",
     "ModelUnavailable",
     "NotFound",
+    "NotInstalled",
+    "OriginalDropped",
     "Overloaded",
     "Quarantined",
     "ReaderUnavailable",
@@ -111,12 +114,13 @@ class FetchError(DgragError):
 
 
 class NotInstalled(DgragError):
-    """An extra of the package that this takes."""
+    """Packages that this takes: an extra of ours, or what ``command`` installs."""
 
     code = "not_installed"
 
-    def __init__(self, what: str, *, extra: str) -> None:
-        super().__init__(f"{what} takes packages that are not installed here", next_step=f"run: pip install 'dgrag[{extra}]'")
+    def __init__(self, what: str, *, extra: str = "", command: str = "") -> None:
+        step = f"run: {command}" if command else f"run: pip install 'dgrag[{extra}]'"
+        super().__init__(f"{what} takes packages that are not installed here", next_step=step)
 
 
 class SettingsError(DgragError):
@@ -327,6 +331,25 @@ class UnreadableDocument(InputError):
         super().__init__(f"{name}: {message}", next_step=next_step)
         self.name = name
         self.reason = reason
+
+    def renamed(self, name: str) -> UnreadableDocument:
+        """The same of a document that its reader knows by another name.
+
+        >>> UnreadableDocument("text.txt", "empty", "has no text in it").renamed("ward.md").message
+        'ward.md: has no text in it'
+        """
+        message = self.message.removeprefix(f"{self.name}: ")
+        return UnreadableDocument(name, self.reason, message, next_step=self.next_step)
+
+
+class OriginalDropped(InputError):
+    """The file of a document, as it came, is kept no longer; its text is."""
+
+    code = "original_dropped"
+
+    def __init__(self, name: str) -> None:
+        step = "send the document again; DGRAG_EDGE_ORIGINALS_DAYS and _BYTES say for how long files are kept"
+        super().__init__(f"the file of {name[:80]!r} is no longer kept at this site", next_step=step)
 
 
 class ReaderUnavailable(DgragError):

@@ -347,6 +347,7 @@ class Answer:
     answered: bool = True  # False: nobody's documents answer this, and the text says so
     certain: bool = True  # False, of an answer: it stands in the passages that it cites, but a reader should look
     closest: Annotated[tuple[Citation, ...], Field(max_length=8)] = ()  # without a certain answer: the sentences nearest the question
+    unanswered: Annotated[tuple[str, ...], Field(max_length=8)] = ()  # parts of the question to which no answer was found
     coverage: str = ""  # of a global answer: which sites it tells of, and how much of each was read
     asked: str = ""  # the question of its own that a follow-up was taken for; empty: what was answered is the question as it was put
     own_passages: Annotated[Count, Field(exclude_if=lambda count: not count)] = 0  # of the asking site, that the cloud got for it

@@ -75,7 +75,7 @@ def good() -> dict[str, bytes]:
         ".docx": _saved(word.save),
         ".xlsx": _saved(book.save),
         ".pptx": _saved(show.save),
-        ".odp": _open("presentation", f"<draw:page><draw:frame>{said}</draw:frame></draw:page>"),
+        ".odp": _open("presentation", f"<draw:page><draw:frame><draw:text-box>{said}</draw:text-box></draw:frame></draw:page>"),
         ".ods": _open("spreadsheet", f'<table:table table:name="Stock"><table:table-row>{cells}</table:table-row></table:table>'),
         ".odt": _open("text", said),
         ".epub": zipped(

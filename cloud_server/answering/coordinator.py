@@ -31,6 +31,7 @@ STEPS = ("generate", "verify")  # of a trace
 SEED = 7  # of the samples: the same question over the same passages has the same answer
 NO_ANSWER = "the model found no answer in the passages"
 UNBORNE = "no passage bears out what the model answered"
+GUESSED = "several drafts of the answer did not say the same, and the passages do not bear out one of them"
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,22 +123,33 @@ class Coordinator:
             return replace(nobody, reason=NO_ANSWER if refused else UNBORNE)
         if drafted.shown is not None and drafted.shown < settings.min_shown:
             return replace(nobody, reason="the passages found do not show the answer that the model gave")
-        text, citations = await asyncio.to_thread(cited, question, drafted, evidence)
-        if not citations:
+        answer = await asyncio.to_thread(cited, question, drafted, evidence)
+        if not answer.citations:
             return replace(nobody, reason=UNBORNE)
-        doubt = self._doubt(drafted)
-        closest = nobody.closest if doubt else ()
-        return replace(nobody, answer=text, citations=citations, answered=True, certain=not doubt, reason=doubt, closest=closest)
+        passed_by = answer.doubt(question, evidence)
+        if drafted.is_guess(min_agreement=settings.min_agreement, min_sufficiency=settings.min_sufficiency, doubt=passed_by):
+            return replace(nobody, reason=GUESSED)
+        doubt = self._doubt(drafted) or passed_by
+        return replace(
+            nobody,
+            answer=answer.text,
+            citations=answer.citations,
+            answered=True,
+            certain=not doubt,
+            reason=f"not certain: {doubt}" if doubt else "",
+            closest=nobody.closest if doubt else (),
+            unanswered=answer.unanswered,
+        )
 
     def _doubt(self, drafted: Draft) -> str:
         """Why an answer is not certain; empty where it is."""
         settings = self._settings
         if drafted.refusals:
-            return "not certain: some drafts say that the passages do not answer the question"
+            return "some drafts say that the passages do not answer the question"
         if drafted.agreement < settings.min_agreement:
-            return "not certain: several drafts of the answer did not say the same"
+            return "several drafts of the answer did not say the same"
         if drafted.shown is not None and drafted.shown < settings.min_sufficiency:
-            return "not certain: the passages may not show this answer"
+            return "the passages may not show this answer"
         return ""
 
 

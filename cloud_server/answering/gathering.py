@@ -200,9 +200,13 @@ class EvidenceCollector:
         untold: Sequence[Untold],
         but: Collection[EdgeId],
         k: int,
+        min_cosine: float | None = None,
     ) -> list[EdgeId]:
-        """The k edges to ask for passages, best first: that have documents about ``untold`` names, or share names and rare words."""
-        least = FURTHER * self.settings.match_threshold
+        """The k edges to ask for passages, best first: that have documents about ``untold`` names, or share names and rare words.
+
+        ``min_cosine``: of a summary of each; None: a share of the threshold of matching.
+        """
+        least = FURTHER * self.settings.match_threshold if min_cosine is None else min_cosine
         found = await self._summary_index.nearest_edges(texts, vectors, min_cosine=least, untold=untold)
         others = [edge for edge in found if edge not in but and self._fan_out.reaches(edge)]
         return self._availability.chosen(others, k=k, online=self._fan_out.reaches, requester=sought.requester)[0]
@@ -225,6 +229,7 @@ class EvidenceCollector:
         where k leaves room for it, the nearest that only memories speak for: what they say is never read, only whom they belong to.
         Where fewer than two others match, a second opinion is asked, if m and k leave room for one, then those that share names and rare
         words with the question, as codes mean little to an embedder; that they cannot be had is no loss to report.
+        For a question of an edge these need not match at all: its own passages do not suffice, and summaries pass over much.
         """
         settings, asking, reaches = self.settings, sought.asking, self._fan_out.reaches
 
@@ -249,7 +254,10 @@ class EvidenceCollector:
             )
             asked += chosen(further, 1, is_other)[0]
             known = [*asked, *own]
-            asked += await self.nearest(sought, [sought.question], questions[:1], untold=(), but=known, k=room - len(asked))
+            least = -1.0 if own else None
+            asked += await self.nearest(
+                sought, [sought.question], questions[:1], untold=(), but=known, k=room - len(asked), min_cosine=least
+            )
         aside = await self._summary_index.set_aside(questions, min_cosine=settings.match_threshold)
         passed_over += self._availability.set_aside(edge for edge in aside if edge != asking)
         return _Chosen([*matched, *more], [*asked, *own], [*skipped, *passed_over], hints)

@@ -80,7 +80,7 @@ def retry(
     as_json: Json = False,
     state: State = DEFAULT_STATE,
 ) -> None:
-    """Let an edge try again what was parked, or what was indexed with shortfalls."""
+    """Let an edge try again what was parked, or what was indexed with shortfalls that another try may mend."""
     if (document is None) != all_parked:
         raise ClusterError("name one document, or say --all-parked")
     url = only_edge_url(StateDir(state), edge)
@@ -93,6 +93,32 @@ def retry(
         typer.echo(orjson.dumps({"jobs": [{"name": job["name"], "job_id": job["job_id"]} for job in jobs]}).decode())
     else:
         out().print(render.table(("document", "job"), [(job["name"], job["job_id"]) for job in jobs]))
+
+
+def reread(
+    document: Annotated[str | None, typer.Option("--document", metavar="NAME_OR_ID", help="This document.")] = None,
+    kind: Annotated[str | None, typer.Option("--format", metavar="SUFFIX", help="Those of a format, as in pdf.")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All documents.")] = False,
+    edge: Edge = None,
+    as_json: Json = False,
+    state: State = DEFAULT_STATE,
+) -> None:
+    """Let an edge read documents again from their files; without an option those that newer parsers would read anew.
+
+    What reads the same is not indexed again.
+    """
+    if (document is not None) + (kind is not None) + everything > 1:
+        raise ClusterError("name one document, or a format, or --all")
+    url = only_edge_url(StateDir(state), edge)
+    with client() as http:
+        queued = body(http.post(f"{url}/v1/reread", json={"document": document or "", "format": kind or "", "all": everything}))
+    if as_json:
+        typer.echo(orjson.dumps(queued).decode())
+        return
+    out().print(f"{counted(queued['documents'], 'document')} will be read again", markup=False)
+    if queued["without_original"]:
+        missing = counted(queued["without_original"], "document")
+        out().print(f"{missing} cannot be, as the files are no longer kept: send them again", markup=False)
 
 
 def versions(http: httpx2.Client, url: str, document: str) -> list[dict[str, Any]]:
@@ -125,7 +151,8 @@ def facts(view: dict[str, Any]) -> str:
     """
     notes = [view["reason"], view["next_step"]] + ["a new version, which waits"] * bool(view["replaces"])
     notes += ["nothing of it is shared while it is parked"] * (view["status"] == "parked" and not view["served"])
-    notes += [f"{counted(len(view['shortfalls']), 'shortfall')}: {view['shortfalls'][0]['message']}"] if view["shortfalls"] else []
+    missing = [shortfall["message"] for shortfall in view["shortfalls"]]
+    notes += [f"{counted(len(missing), 'shortfall')}: {' '.join(missing)}"] if missing else []
     notes += [f"from {view['source']}"] if view.get("source") else []
     notes += [f"{one['language']} read by {one['pack'] or 'nobody'}" for one in view.get("languages", ())]  # an older edge tells none
     labels = f"labels {', '.join(view['labels'])}" if view["labels"] else ""

@@ -8,7 +8,7 @@ from typing import Annotated
 import orjson
 import typer
 
-from deploy.cli import keys, membership, render, services, store
+from deploy.cli import documents, keys, membership, render, services, store
 from deploy.cli.board import out
 from deploy.cli.rest import DEFAULT_STATE, Json, State, become, running_state
 from deploy.cluster.state import StateDir
@@ -31,6 +31,7 @@ def run(
 
 for verb in (membership.join, membership.rotate, membership.identity, store.check, store.backup, store.restore, store.reembed):
     app.command()(verb)
+app.command()(documents.reread)
 app.add_typer(keys.app, name="key")
 services.add_faults(app, "edge")
 

@@ -61,6 +61,7 @@ def answer(reply: Answer) -> RenderableType:
 def warnings(reply: Answer) -> list[RenderableType]:
     """What stands above an answer: whoever reads no further must not take it for what it could have been."""
     lines = [NOT_CERTAIN] if reply.answered and not reply.certain else []
+    lines += [f"no answer was found to: {one_line(part)}" for part in reply.unanswered]
     if reply.degraded and reply.reason:
         lines.insert(0, f"degraded – {one_line(reply.reason)}")
     return [part for line in lines for part in (Text(line, style="yellow"), Text())]
@@ -155,6 +156,18 @@ def readers_line(status: EdgeStatus) -> str:
     faults, waiting = ", ".join(status.readers.get("faults", ())), status.readers.get("waiting", 0)
     stuck = f"{counted(waiting, 'document')} wait and are tried again by themselves" if waiting else ""
     return "; ".join(filter(None, [faults and f"{faults}: see the edge's log", stuck]))
+
+
+def documents_line(status: EdgeStatus) -> str:
+    """How many documents are not read as well as they could be; empty where all are.
+
+    >>> documents_line(EdgeStatus("ward", outdated=3, shortfalls={"boxes_unread": 1}))
+    'newer parsers would read 3 documents anew: `dgrag edge reread`; not all was read: boxes_unread of 1 document (`dgrag documents`)'
+    """
+    outdated = f"newer parsers would read {counted(status.outdated, 'document')} anew: `dgrag edge reread`" if status.outdated else ""
+    codes = [f"{code} of {counted(number, 'document')}" for code, number in status.shortfalls.items()]
+    short = f"not all was read: {', '.join(codes)} (`dgrag documents`)" if codes else ""
+    return "; ".join(filter(None, [outdated, short]))
 
 
 def folder_lines(status: EdgeStatus) -> list[str]:

@@ -17,7 +17,7 @@ from pydantic import TypeAdapter
 
 from deploy.cluster.errors import ClusterError
 from edge_node.documents.collections import BadRow, CollectionDocument, holds_documents, is_collection, iter_collection, lines_of
-from edge_node.documents.readers import SUFFIXES
+from edge_node.documents.parsers import SUFFIXES
 from edge_node.folders.files import Folder
 from shared.client.errors import ServiceError, body
 from shared.errors import ReaderUnavailable
@@ -197,6 +197,8 @@ class EdgeStatus:
     languages: Sequence[Mapping[str, Any]] = ()  # passages by language, and the pack that reads them
     ocr: Mapping[str, Sequence[str]] = field(default_factory=dict)  # languages of text in images: those used, those wanted and missing
     readers: Mapping[str, Any] = field(default_factory=dict)  # kinds of documents that cannot be read now, and how many wait for that
+    outdated: int = 0  # documents that newer parsers would read anew
+    shortfalls: Mapping[str, int] = field(default_factory=dict)  # documents by the code of what of them was not read
     embedding: Mapping[str, Any] = field(default_factory=dict)  # the model, by its fingerprint
     folders: Sequence[Mapping[str, Any]] = ()  # that it keeps itself in step with
     model: Mapping[str, Any] = field(default_factory=dict)  # the language model: its name, and what its server lacks

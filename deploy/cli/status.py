@@ -55,6 +55,7 @@ def status(state: State = DEFAULT_STATE, as_json: Json = False) -> None:
                 render.languages_line,
                 render.ocr_line,
                 render.readers_line,
+                render.documents_line,
                 render.embedder_line,
                 render.model_line,
                 render.memory_line,

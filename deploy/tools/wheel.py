@@ -61,6 +61,9 @@ class OneNamespace(BuildHookInterface[Any]):
         for module in target.rglob("*.py"):
             module.write_text(moved(module.read_text(encoding="utf-8")), encoding="utf-8")
         build_data["force_include"][str(target)] = NAMESPACE
+        for entries in self.metadata.core.entry_points.values():  # hatchling writes them down after this
+            for name, reference in entries.items():
+                entries[name] = f"{NAMESPACE}.{reference}"
 
     def finalize(self, version: str, build_data: dict[str, Any], artifact_path: str) -> None:  # noqa: ARG002 - hatchling's
         """Called when the wheel is written: the moved copy goes."""

@@ -7,7 +7,7 @@ import logging
 import secrets
 from base64 import b64decode
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, Protocol
 
@@ -15,7 +15,7 @@ from edge_node.answering.copied_facts import CopiedFacts
 from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult, with_report
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.gate import Gate
-from edge_node.answering.gate_rules import UNBORNE
+from edge_node.answering.gate_rules import DOUBTED, UNBORNE
 from edge_node.answering.narrowing import SentenceSelector, fitting, in_turn, whole
 from edge_node.answering.other_words import OtherWords
 from edge_node.answering.released import ReleasedPassages
@@ -28,14 +28,15 @@ from edge_node.graph.local_search import lines_within, part_of
 from edge_node.policy.rules import EscalationMode
 from edge_node.records import NOTHING_WITHHELD, Filters, Retrieval, Retriever, Without
 from edge_node.settings import AnswerSettings
-from shared.drafts import Draft, Sampling, cited, draft
+from shared.drafts import CitedAnswer, Draft, Sampling, cited, draft
 from shared.errors import CloudError, ContextOverflow, InputError, ModelError, ModelTimeout, Withheld
 from shared.limits import Deadline
 from shared.missing import passages_of
 from shared.ports import Generator
-from shared.records import DENIED, Answer, Citation, EdgeReport, Evidence, GateReport, Route, TraceStep
+from shared.records import DENIED, Answer, EdgeReport, Evidence, GateReport, Route, TraceStep
 from shared.telemetry.trace import Trace
 from shared.text.claims import closest_passages
+from shared.text.comparing import compares
 from shared.text.fence import FENCE_BYTES, Fence
 from shared.text.marks import about, unpacked
 from shared.text.nearness import is_near
@@ -52,6 +53,7 @@ MASKED = "masked"  # what keeps a passage here that is near to a question only a
 RELATIONS_SHARE = 0.25  # of the context, at most, for the lines of relations that a strategy gives
 OF_A_TITLE = 4  # passages that are found for a title that passages of sites name
 TITLES_SHARE = 0.5  # of a request's time: no search for a title begins later, or what was found would come to nothing
+ELSEWHERE_TOO = "the question compares documents, and other sites may have one of them"
 UNCITED = "no passage found here says what the drafts say"
 Mode = Literal["auto", "local", "cloud"]
 
@@ -83,8 +85,7 @@ class LocalAttempt:
     found: Retrieval
     report: GateReport
     draft: Draft | None = None
-    text: str = ""
-    citations: tuple[Citation, ...] = ()
+    cited: CitedAnswer = field(default_factory=CitedAnswer)
 
 
 @dataclass(frozen=True, slots=True)
@@ -351,13 +352,17 @@ class Answerer:
             return LocalAttempt(found, GateReport("escalate", "nothing is indexed here"))
         if not stays and (report := self._gate.too_far(found.nearness, found.unknown)) is not None:
             return LocalAttempt(found, report)
+        if not stays and self._cloud is not None and compares(ask.question):
+            return LocalAttempt(found, GateReport("escalate", ELSEWHERE_TOO, rule=DOUBTED))
         drafted = await self._drafted(ask.question, found, ask.samples or self.settings.samples, trace, deadline)
         report = await self._gate.judge(drafted, found.nearness, found.unknown, trace)
         citing = partial(cited, ask.question, drafted, found.citable, numbered=len(found.evidence))
-        text, citations = await asyncio.to_thread(citing)
-        if report.decision == "local" and not citations:
+        answer = await asyncio.to_thread(citing)
+        if report.decision == "local" and not answer.citations:
             report = replace(report, decision="escalate", reason=UNCITED, rule=UNBORNE)
-        return LocalAttempt(found, report, drafted, text, citations)
+        elif report.decision == "local" and (doubt := answer.doubt(ask.question, found.citable)):
+            report = replace(report, decision="escalate", reason=doubt, rule=DOUBTED)
+        return LocalAttempt(found, report, drafted, answer)
 
     async def _drafted(self, question: str, found: Retrieval, n: int, trace: Trace, deadline: Deadline) -> Draft:
         settings, fence = self.settings, Fence(secrets.token_hex(FENCE_BYTES))
@@ -373,22 +378,25 @@ class Answerer:
             is_checked=self._gate.asks_model,
         )
 
-    def _is_shown(self, tried: LocalAttempt) -> bool:
+    def _is_shown(self, asked: str, tried: LocalAttempt) -> bool:
         """Whether the draft is an answer, of which the gate need not be sure."""
-        if not tried.citations or tried.draft is None:
+        if not tried.cited.citations or tried.draft is None:
             return False
         if tried.report.decision == "local":
             return True
-        shown = tried.draft.shown
-        return self.settings.show_uncertain and (shown is None or shown >= self.settings.min_shown)
+        settings, shown = self.settings, tried.draft.shown
+        doubt = tried.cited.doubt(asked, tried.found.citable)
+        if tried.draft.is_guess(min_agreement=settings.min_similarity, min_sufficiency=settings.min_sufficiency, doubt=doubt):
+            return False
+        return settings.show_uncertain and (shown is None or shown >= settings.min_shown)
 
     def _local_answer(self, query_id: str, asked: str, tried: LocalAttempt, trace: Trace, *, route: Route, reason: str = "") -> Answer:
-        report, is_shown = tried.report, self._is_shown(tried)
+        report, is_shown = tried.report, self._is_shown(asked, tried)
         is_certain = is_shown and report.decision == "local"
         return Answer(
             query_id,
-            tried.text if is_shown else no_answer("not_here", asked),
-            tried.citations if is_shown else (),
+            tried.cited.text if is_shown else no_answer("not_here", asked),
+            tried.cited.citations if is_shown else (),
             route,
             gate=report,
             degraded=route == "degraded",
@@ -396,6 +404,7 @@ class Answerer:
             answered=is_shown,
             certain=is_certain,
             closest=() if is_certain else closest_passages(asked, tried.found.citable),
+            unanswered=tried.cited.unanswered if is_shown else (),
             trace=trace.steps(),
         )
 

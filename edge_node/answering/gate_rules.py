@@ -99,6 +99,7 @@ RULES: tuple[Rule, ...] = (NEARNESS, UNKNOWN, REFUSALS, SUFFICIENCY, SIMILARITY)
 RULE_OF = {rule.name: rule for rule in RULES}
 UNBORNE = "unborne"  # the name of what is no threshold: no draft's figures stand in the passages, or no passage bears it
 NOT_BORNE = "The passages of this site do not bear out any draft."
+DOUBTED = "doubted"  # nor is this: the answer passes by what the question asks
 
 
 def explanation(report: GateReport) -> str:
@@ -111,4 +112,6 @@ def explanation(report: GateReport) -> str:
         return "What was found at this site is enough."
     if report.rule == UNBORNE:
         return NOT_BORNE
+    if report.rule == DOUBTED:
+        return f"{report.reason[:1].upper()}{report.reason[1:]}."
     return RULE_OF[report.rule].plain if report.rule in RULE_OF else ""

@@ -22,7 +22,7 @@ from edge_node.api.access import ReaderDep
 from edge_node.api.chat_tasks import ChatTask, quotes_conversation, task_of, title_from
 from edge_node.api.filtering import FiltersBody, filters_of
 from edge_node.api.forms import problem_of, said, telling
-from edge_node.api.sources import NOT_CERTAIN, annotated, listed, listed_closest, uri_of, without_sources
+from edge_node.api.sources import annotated, doubts, listed, listed_closest, uri_of, without_sources
 from edge_node.api.steps import told_step
 from edge_node.api.streaming import Heard, hearing
 from edge_node.policy.rules import EscalationMode
@@ -133,7 +133,7 @@ def below(answer: Answer, citations: Sequence[Citation]) -> str:
     waits = (
         f"Not asked elsewhere yet. To ask other sites too, send it in full: {one_line(inert(answer.would_ask))}" if answer.would_ask else ""
     )
-    doubt = NOT_CERTAIN if answer.answered and not answer.certain else ""
+    doubt = doubts(answer.unanswered, answered=answer.answered, certain=answer.certain)
     parts = (doubt, answer.coverage, summaries, waits, listed(citations), listed_closest(answer.closest))
     return "".join(f"\n\n{part}" for part in parts if part)
 

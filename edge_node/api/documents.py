@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Annotated, Any, TypeVar
 
 import orjson
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Path, Query, Request, Response
 from fastapi.exceptions import RequestValidationError
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, ValidationError, model_validator
 from sse_starlette import EventSourceResponse
@@ -17,6 +17,7 @@ from starlette.datastructures import UploadFile
 from edge_node.api.access import GuardedRoute, Node, ReaderDep
 from edge_node.database.replies import usage
 from edge_node.documents.estimate import Estimate
+from edge_node.documents.originals import Reread, Rereading
 from edge_node.documents.store import MOST_CHARS, Accepted
 from edge_node.node import EdgeNode
 from edge_node.records import DocumentText, Label, Offered, Share, document_id
@@ -29,6 +30,9 @@ from shared.text.document_names import as_seen
 from shared.wire import MAX_NAME_CHARS
 
 T = TypeVar("T")
+MOST_PAGES = 100_000
+MOST_MARKED = 2_000  # characters
+MIN_WIDTH, MAX_WIDTH = 100, 2_400  # pixels
 MAX_ESTIMATED = 1000  # documents in one request
 MAX_ESTIMATED_VALUES = 40 * MAX_ESTIMATED  # their labels and all
 Labels = Annotated[tuple[Label, ...], Field(max_length=32, fail_fast=True)]
@@ -79,7 +83,10 @@ async def cancel_job(job_id: str, node: Node) -> dict[str, Any]:
 
 @router.post("/jobs/{job_id}/retry", status_code=202)
 async def retry_job(job_id: str, node: Node) -> dict[str, Any]:
-    """Try the document of a job again, with a new job: a parked one, or one that was indexed with shortfalls."""
+    """Try the document of a job again, with a new job: a parked one, or one with a shortfall that another try may mend.
+
+    409 ``conflict``: it would do no better. 410 ``original_dropped``: its file is no longer kept.
+    """
     return await asyncio.to_thread(_job, node, await node.retry(job_id))
 
 
@@ -171,6 +178,22 @@ class Labelled:
     labels: tuple[str, ...]
     share: Share
     unnamed_labels: tuple[str, ...]  # that the policy does not name: they let nothing leave
+
+
+class RereadBody(BaseModel):
+    """Which documents are read again; none of the three: those that newer parsers would read anew."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    document: Annotated[str, Field(max_length=MAX_NAME_CHARS)] = ""
+    format: Annotated[str, Field(max_length=32)] = ""
+    all: bool = False
+
+    @model_validator(mode="after")
+    def _names_one_thing(self) -> RereadBody:
+        if bool(self.document) + bool(self.format) + self.all > 1:
+            raise ValueError("name a document, or a format, or all")
+        return self
 
 
 class DocumentsBody(BaseModel):
@@ -315,6 +338,64 @@ async def get_text(document_id: str, reader: ReaderDep, part: Annotated[Part, Qu
     """
     end = part.start + MOST_CHARS if part.end is None else min(part.end, part.start + MOST_CHARS)
     return await reader.text(document_id, start=part.start, end=end)
+
+
+SANDBOXED = {
+    "Content-Security-Policy": "sandbox; default-src 'none'",
+    "X-Content-Type-Options": "nosniff",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+FILE_SCHEMA: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"application/octet-stream": {"schema": {"type": "string", "format": "binary"}}}, "description": "the file"}
+}
+PNG_SCHEMA: dict[int | str, dict[str, Any]] = {
+    200: {"content": {"image/png": {"schema": {"type": "string", "format": "binary"}}}, "description": "the page"}
+}
+
+
+@router.get("/documents/{document_id}/original", response_class=Response, responses=FILE_SCHEMA)
+async def get_original(document_id: str, reader: ReaderDep) -> Response:
+    """A document's file as it came, by either id. Shown in a sandbox, or saved where such a file may hold programs.
+
+    410 ``original_dropped``: the site's settings do not let files stay for so long.
+    """
+    file = await reader.original(document_id)
+    headers = {"Content-Type": file.media_type, "Content-Disposition": file.disposition}
+    return Response(file.raw, headers=SANDBOXED | headers)
+
+
+@router.get("/documents/{document_id}/pages/{page}.png", response_class=Response, responses=PNG_SCHEMA)
+async def get_page_image(
+    document_id: str,
+    page: Annotated[int, Path(ge=1, le=MOST_PAGES)],
+    reader: ReaderDep,
+    span: Annotated[str, Query(pattern=r"^([0-9]{1,9}-[0-9]{1,9})?$")] = "",
+    width: Annotated[int, Query(ge=MIN_WIDTH, le=MAX_WIDTH)] = 1_000,
+) -> Response:
+    """A page of a PDF, or a scan, as a picture, ``width`` pixels wide. By either id.
+
+    ``span``: what is marked, as START-END in characters of the document's text: addresses, which
+    logs keep, have no words of it.
+    404: it has no such page. 410 ``original_dropped``, as for the file. 422 ``unreadable_document``: it has no pages.
+    """
+    image = await reader.page_image(document_id, page, span=_span(span), width=width)
+    return Response(image, media_type="image/png", headers=SANDBOXED)
+
+
+def _span(text: str) -> tuple[int, int] | None:
+    if not text:
+        return None
+    start, end = map(int, text.split("-"))
+    return start, min(end, start + MOST_MARKED)
+
+
+@router.post("/reread", status_code=202)
+async def reread(body: RereadBody, node: Node) -> Reread:
+    """Read documents again from their files, by the parsers as they are now; what reads the same is not indexed anew.
+
+    One by its name or id, those of a format (its suffix), or all; without any of them those that newer parsers would read anew.
+    """
+    return await node.reread(Rereading(body.document, body.format, body.all))
 
 
 @router.delete("/documents/{document_id}")

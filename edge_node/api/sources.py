@@ -24,6 +24,17 @@ class Annotation:
     citation: Citation
 
 
+def doubts(unanswered: Sequence[str], *, answered: bool, certain: bool) -> str:
+    """What a reader has to know of an answer before believing it; "" where nothing speaks against it.
+
+    >>> doubts(["since when?"], answered=True, certain=False)
+    'Not certain: read the source. No answer was found to: since when?'
+    """
+    doubt = [NOT_CERTAIN] if answered and not certain else []
+    parts = [f"No answer was found to: {one_line(inert(part))}" for part in unanswered]
+    return " ".join([*doubt, *parts])
+
+
 def uri_of(found: Citation | Evidence) -> str:
     """The address of a passage, by the site that has it; no browser opens it, an agent asks that site by MCP (RFC 5147: characters).
 

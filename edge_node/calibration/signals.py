@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
-Step = Literal["nearness", "unknown", "refusals", "sufficiency", "similarity"]
-STEPS: tuple[Step, ...] = ("nearness", "unknown", "refusals", "sufficiency", "similarity")  # in the gate's order
+from edge_node.answering.gate_rules import NEARNESS, RULES, SIMILARITY
 
 
 @dataclass(frozen=True, slots=True)
 class Signals:
-    """The scores of one question. None: that step was switched off, or an earlier one escalated before it ran."""
+    """The scores of one question, each by the name of its rule.
+
+    None: that step was switched off, or an earlier one escalated before it ran.
+    """
 
     within: bool  # asked at the edge whose documents hold the answer
     escalated: bool  # by the gate that ran
@@ -46,8 +47,8 @@ class Escalation:
     out_by: dict[str, float]
 
 
-def stopped_by(seen: Signals, limits: Thresholds) -> Step | None:
-    """The step that would escalate a question, by the gate's own order and comparisons; None: it is answered at the edge.
+def stopped_by(seen: Signals, limits: Thresholds) -> str | None:
+    """The name of the rule that would escalate a question, in the gate's own order; None: it is answered at the edge.
 
     Where the gate that ran escalated before a step, nothing is known of what comes after; the step before is then named whatever its
     threshold, so a sweep never promises that a looser gate would have kept a question whose later scores nobody has seen.
@@ -56,22 +57,15 @@ def stopped_by(seen: Signals, limits: Thresholds) -> Step | None:
     >>> stopped_by(seen, Thresholds(min_sufficiency=0.6)), stopped_by(seen, Thresholds(min_sufficiency=0.5))
     ('sufficiency', None)
     """
-    scores = {
-        "nearness": seen.nearness,
-        "unknown": seen.unknown,
-        "refusals": seen.refusals,
-        "sufficiency": seen.sufficiency,
-        "similarity": seen.similarity,
-    }
-    last: Step = "nearness"
-    for step in STEPS:
-        score = scores[step]
+    last = NEARNESS.name
+    for rule in RULES:
+        score: float | None = getattr(seen, rule.name)
         if score is None:
             continue
-        last = step
-        if not _passes(step, score, limits):
-            return step
-    return last if seen.escalated and last != "similarity" else None
+        last = rule.name
+        if not rule.holds(score, getattr(limits, rule.setting)):
+            return rule.name
+    return last if seen.escalated and last != SIMILARITY.name else None
 
 
 def escalation(rows: Sequence[Signals], limits: Thresholds) -> Escalation:
@@ -85,11 +79,4 @@ def _by_step(rows: Sequence[Signals], limits: Thresholds, *, within: bool) -> di
     if not steps:
         raise ValueError(f"there is no question asked {'within' if within else 'out of'} its domain")
     counted = Counter(steps)
-    return {step: counted[step] / len(steps) for step in STEPS if counted[step]}
-
-
-def _passes(step: Step, score: float, limits: Thresholds) -> bool:
-    most = {"unknown": limits.max_unknown, "refusals": limits.max_refusals}
-    if step in most:
-        return score <= most[step]
-    return score >= {"nearness": limits.min_nearness, "sufficiency": limits.min_sufficiency, "similarity": limits.min_similarity}[step]
+    return {step: counted[step] / len(steps) for step in (rule.name for rule in RULES) if counted[step]}

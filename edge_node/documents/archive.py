@@ -60,7 +60,7 @@ class ArchivedDocument(BaseModel):
 
 
 class Manifest(BaseModel):
-    """What an archive is of. ``left_out``: names of documents that were damaged on the edge's disk."""
+    """What an archive is of. ``left_out``: names of documents whose files were damaged, or no longer kept."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
@@ -76,7 +76,7 @@ class Manifest(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class Original:
-    """A document as it came. ``raw`` None: it is damaged on the disk."""
+    """A document as it came. ``raw`` None: it is damaged on the disk, or no longer kept."""
 
     name: str
     title: str

@@ -12,7 +12,7 @@ from typing import Literal
 from edge_node.database.schema import Database
 from edge_node.documents.store import WHOLE, Accepted, Removed, accept, labels_watched, read_labels, remove, require_own
 from edge_node.records import Offered, document_id
-from shared.errors import Conflict, InputError, NotFound
+from shared.errors import Conflict, InputError, NotFound, OriginalDropped
 from shared.records import DocumentId
 from shared.text.document_names import document_name, is_as_seen
 
@@ -114,6 +114,8 @@ def _content(tx: sqlite3.Connection, identity: DocumentId) -> Offered:
     if row is None:
         raise NotFound("document", identity)
     labels = read_labels(row["labels"].encode())
+    if row["dropped_bytes"] is not None:
+        raise OriginalDropped(row["name"])
     if not row["whole"] or labels is None:
         raise Conflict("the document is damaged on disk", next_step="send it again")
     return Offered(identity, row["name"], row["raw"], row["reader"], row["title"], labels, row["created_at"], row["source"])

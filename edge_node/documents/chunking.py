@@ -184,11 +184,12 @@ def _ends_sentence(word: str, next_character: str) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a document was cut into, what of it could not be read, or not well, and its tables."""
+    """What a document was cut into, what of it could not be read, or not well, its tables, and the parsers that read it."""
 
     chunks: list[Chunk]
     shortfalls: tuple[Shortfall, ...] = ()
     tables: tuple[Table, ...] = ()
+    parsers: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,9 +203,14 @@ class Cutter:
 
     async def cut(self, offered: Offered) -> Cut:
         """At least one chunk. Raises UnreadableDocument. Cancelled, it stops the reader."""
-        text = await self.reads.read(offered.reader, offered.raw)
+        try:
+            text = await self.reads.read(offered.reader, offered.raw)
+        except UnreadableDocument as error:
+            if error.name != offered.reader:  # of a part of it
+                raise
+            raise error.renamed(offered.name) from error
         document = Document(offered.document_id, offered.name, offered.title or text.title, text.text, offered.labels or (), text.places)
         chunks = await asyncio.to_thread(split, document, self.tokenizer, size=self.size, overlap=self.overlap)
         if not chunks:
             raise UnreadableDocument(offered.name, "empty", "there is no text in it", next_step="check the file")
-        return Cut(chunks, tuple(starmap(Shortfall, text.shortfalls)), text.tables)
+        return Cut(chunks, tuple(starmap(Shortfall, text.shortfalls)), text.tables, text.parsers)

@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 import secrets
 import sqlite3
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from edge_node.database.schema import Database
 from edge_node.records import Offered, Reason
-from shared.errors import Conflict, DgragError, NotFound
+from shared.errors import Conflict, DgragError, NotFound, OriginalDropped
 from shared.ports import Clock
 from shared.records import DocumentId
 
@@ -22,12 +22,15 @@ if TYPE_CHECKING:
 LEASE_S = 60.0
 LONGEST_WAIT_S = 3600.0  # of a job that was put back; a later time is of a clock that was set back since
 DAMAGED = Reason("damaged", "its bytes or its name are damaged on disk", "send the document again")
+NO_ORIGINAL = Reason("original_dropped", "its file is no longer kept at this site", "send the document again")
 CANCELLED = Reason("cancelled", "its job was cancelled", "retry the job, or send the document again")
 CRASHED = Reason(
     "crashed",
     "the edge's process died three times while it was indexed",
     "see the edge's log; retry the job once the cause (memory, a kill from outside) is gone, or send the document in smaller parts",
 )
+# Codes of shortfalls that another try may mend: the model failed, or a program or a pack was missing that may be there by now.
+MENDABLE = frozenset({"model_error", "model_reply_error", "model_timeout", "model_unavailable", "pages_unread", "unread_language"})
 MAX_CRASHES = 3  # then a document is set aside, so that it cannot keep the edge from all others
 JOB_COLUMNS = "job_id, document_id, tokens_in, tokens_out, calls, attempts, crashes, jobs.created_at, ended_at, committed"
 
@@ -59,6 +62,7 @@ class Job:
     attempts: int
     crashes: int
     document: Offered
+    is_reread: bool = False  # nothing is indexed where its text is what it was
 
 
 class JobQueue:
@@ -106,7 +110,7 @@ class JobQueue:
         """
         now, marks = self.clock.now(), ", ".join("?" * len(held))
         due = (
-            "SELECT documents.*, job_id, attempts, crashes,"
+            "SELECT documents.*, job_id, attempts, crashes, reread,"
             " crc(raw) = raw_crc AND crc(document_id, name, title, labels, reader) = row_crc AS whole"
             " FROM jobs JOIN documents USING (document_id) WHERE ended_at IS NULL AND NOT committed"
             " AND crashes >= ? AND ((status = 'queued' AND NOT not_before BETWEEN ? AND ?) OR (status = 'running' AND lease_until <= ?))"
@@ -117,9 +121,9 @@ class JobQueue:
                 row = tx.execute(due, (least_crashes, now + 1e-6, now + LONGEST_WAIT_S, now, *held)).fetchone()
                 if row is None:
                     return None
-                if row["whole"]:
+                if row["whole"] and row["dropped_bytes"] is None:
                     break
-                _end(tx, now, row["job_id"], "parked", DAMAGED)
+                _end(tx, now, row["job_id"], "parked", NO_ORIGINAL if row["whole"] else DAMAGED)
             tx.execute("UPDATE documents SET status = 'running' WHERE document_id = ?", (row["document_id"],))
             tx.execute("UPDATE jobs SET attempts = attempts + 1, lease_until = ? WHERE job_id = ?", (now + LEASE_S, row["job_id"]))
         return _taken(row)
@@ -161,15 +165,15 @@ class JobQueue:
                     (not_before, int(not counts), job_id),
                 )
 
-    def record(self, job_id: str, cost: Cost, shortfalls: Sequence[Shortfall]) -> None:
-        """What a job has used of the model, and what was not done as well as asked."""
+    def record(self, job_id: str, cost: Cost, shortfalls: Sequence[Shortfall], parsers: Sequence[str] = ()) -> None:
+        """What a job has used of the model, what was not done as well as asked, and the version tags of what has read the document."""
         listed = json.dumps([asdict(shortfall) for shortfall in shortfalls])
         with self.database.write() as tx:
             tx.execute(
                 "UPDATE jobs SET calls = calls + ?, tokens_in = tokens_in + ?, tokens_out = tokens_out + ? WHERE job_id = ?",
                 (cost.calls, cost.tokens_in, cost.tokens_out, job_id),
             )
-            tx.execute(f"UPDATE documents SET shortfalls = ? WHERE {_OF_OPEN_JOB}", (listed, job_id))
+            tx.execute(f"UPDATE documents SET shortfalls = ?, parsers = ? WHERE {_OF_OPEN_JOB}", (listed, ", ".join(parsers), job_id))
 
     def finish(self, job_ids: Iterable[str]) -> None:
         """These jobs' documents are part of the graph. A job that has ended meanwhile stays as it is."""
@@ -192,13 +196,18 @@ class JobQueue:
             _end(tx, self.clock.now(), job_id, "parked", CANCELLED)
 
     def retry(self, job_id: str) -> str:
-        """Queue the document of a job again if it is parked or has shortfalls; returns the new job. Raises NotFound and Conflict."""
+        """Queue the document of a job again where another try may help; returns the new job.
+
+        Raises NotFound, Conflict, and OriginalDropped where its file is gone.
+        """
         with self.database.write() as tx:
             job = _job(tx, job_id)
             if job["status"] in ("queued", "running"):
                 raise Conflict("the document waits or is under way already", next_step="wait for it")
-            if job["status"] == "indexed" and job["shortfalls"] == "[]":
-                raise Conflict("the document is indexed, and nothing is missing", next_step="send it again if it has changed")
+            if not can_retry(job["status"], json.loads(job["shortfalls"])):
+                raise Conflict("the document is indexed, and another try would do no better", next_step="send it again if it has changed")
+            if job["dropped_bytes"] is not None:
+                raise OriginalDropped(job["name"])
             return open_job(tx, DocumentId(job["document_id"]), self.clock.now())
 
     def get(self, job_id: str) -> dict[str, Any]:
@@ -211,6 +220,15 @@ class JobQueue:
         if row is None:
             raise NotFound("job", job_id)
         return dict(row) | {"committed": bool(row["committed"])}
+
+
+def can_retry(status: str, shortfalls: Sequence[Mapping[str, Any]]) -> bool:
+    """Whether another try at a document may do better.
+
+    >>> can_retry("indexed", [{"code": "part_unread"}]), can_retry("indexed", [{"code": "model_timeout"}])
+    (False, True)
+    """
+    return status == "parked" or (status == "indexed" and any(each["code"] in MENDABLE for each in shortfalls))
 
 
 def open_job(tx: sqlite3.Connection, document_id: DocumentId, now: float) -> str:
@@ -242,7 +260,7 @@ def mark_committed(tx: sqlite3.Connection, document_id: DocumentId) -> None:
 
 def _job(tx: sqlite3.Connection, job_id: str) -> sqlite3.Row:
     row: sqlite3.Row | None = tx.execute(
-        "SELECT jobs.*, status, shortfalls FROM jobs JOIN documents USING (document_id) WHERE job_id = ?", (job_id,)
+        "SELECT jobs.*, status, shortfalls, name, dropped_bytes FROM jobs JOIN documents USING (document_id) WHERE job_id = ?", (job_id,)
     ).fetchone()
     if row is None:
         raise NotFound("job", job_id)
@@ -261,4 +279,4 @@ def _end(tx: sqlite3.Connection, now: float, job_id: str, status: str, why: Reas
 def _taken(row: sqlite3.Row) -> Job:
     labels = tuple(json.loads(row["labels"]))
     offered = Offered(DocumentId(row["document_id"]), row["name"], row["raw"], row["reader"], row["title"], labels)
-    return Job(row["job_id"], row["attempts"] + 1, row["crashes"], offered)
+    return Job(row["job_id"], row["attempts"] + 1, row["crashes"], offered, bool(row["reread"]))

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from edge_node.database.replies import delete_replies, usage
 from edge_node.database.schema import Database
 from edge_node.documents.archive import Original
-from edge_node.documents.jobs import DAMAGED, end_jobs, mark_committed, open_job
+from edge_node.documents.jobs import DAMAGED, can_retry, end_jobs, mark_committed, open_job
 from edge_node.documents.read_by import with_languages
 from edge_node.documents.receipts import mark_unerased, write_receipt
 from edge_node.records import Offered, document_id
@@ -38,7 +38,8 @@ HAS_LABEL = "CASE WHEN json_valid(labels) THEN EXISTS (SELECT 1 FROM json_each(l
 WHOLE = "crc(document_id, name, title, labels, reader) = row_crc"
 
 VIEW = f"""
-    SELECT document_id, name, title, labels, source, length(raw) AS bytes, status, code, reason, next_step, failed_chunk, shortfalls,
+    SELECT document_id, name, title, labels, source, coalesce(dropped_bytes, length(raw)) AS bytes,
+        dropped_bytes IS NULL AS has_original, parsers, status, code, reason, next_step, failed_chunk, shortfalls,
         created_at,
         (SELECT job_id {NEWEST_JOB}) AS job_id, (SELECT attempts {NEWEST_JOB}) AS attempts,
         (SELECT old.document_id FROM documents old WHERE old.name = this.name AND old.rowid < this.rowid
@@ -103,7 +104,10 @@ INSERT = (
     "INSERT INTO documents (document_id, name, title, labels, source, raw, raw_crc, reader, row_crc, status, created_at)"
     " VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 'queued', ?)"
 )
-RENEW = "UPDATE documents SET name = ?, title = ?, labels = ?, raw = ?, raw_crc = ?, reader = ?, row_crc = ? WHERE document_id = ?"
+RENEW = (
+    "UPDATE documents SET name = ?, title = ?, labels = ?, raw = ?, raw_crc = ?, dropped_bytes = NULL, reader = ?, row_crc = ?"
+    " WHERE document_id = ?"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -299,7 +303,7 @@ class DocumentStore:
             " FROM documents) WHERE n = 1 ORDER BY one"
         )
         columns = "name, title, labels, reader, created_at, source, raw"
-        query = f"SELECT {columns}, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE rowid = ?"
+        query = f"SELECT {columns}, {WHOLE} AND crc(raw) = raw_crc AND dropped_bytes IS NULL AS whole FROM documents WHERE rowid = ?"
         for number in [row["one"] for row in self.database.rows(newest)]:
             if (row := self.database.row(query, (number,))) is None:
                 continue  # deleted meanwhile
@@ -388,7 +392,8 @@ def accept(tx: sqlite3.Connection, offered: Offered, now: float) -> Accepted:
         checksum = crc(identity, name, title, listed, reader)
         ended = _drop_waiting(tx, name, identity, now)
         known = tx.execute(
-            f"SELECT status, title, labels, reader, {WHOLE} AND crc(raw) = raw_crc AS whole FROM documents WHERE document_id = ?",
+            f"SELECT status, title, labels, reader, dropped_bytes, {WHOLE} AND crc(raw) = raw_crc AS whole"
+            " FROM documents WHERE document_id = ?",
             (identity,),
         ).fetchone()
         if known is None:
@@ -401,6 +406,8 @@ def accept(tx: sqlite3.Connection, offered: Offered, now: float) -> Accepted:
             tx.execute(RENEW, (name, title, listed, raw, crc(raw), reader, checksum, identity))
             ended += end_jobs(tx, identity, now)
             return Accepted(identity, open_job(tx, identity, now), duplicate=True, labels=worn, ended_jobs=ended)
+        if known["dropped_bytes"] is not None:
+            tx.execute("UPDATE documents SET raw = ?, raw_crc = ?, dropped_bytes = NULL WHERE document_id = ?", (raw, crc(raw), identity))
         if known["labels"] != listed:
             tx.execute("UPDATE documents SET labels = ?, row_crc = ? WHERE document_id = ?", (listed, checksum, identity))
         job = tx.execute(f"SELECT job_id {NEWEST_JOB.replace('this.document_id', '?')}", (identity,)).fetchone()
@@ -498,7 +505,16 @@ def _purge(tx: sqlite3.Connection, identity: DocumentId) -> tuple[ChunkId, ...]:
 
 
 def _view(row: sqlite3.Row) -> dict[str, Any]:
-    view = dict(row) | {"served": bool(row["served"]), "labels": _listed(row["labels"]), "shortfalls": _listed(row["shortfalls"])}
+    shortfalls = _listed(row["shortfalls"])
+    has_original = bool(row["has_original"])
+    view = dict(row) | {
+        "served": bool(row["served"]),
+        "labels": _listed(row["labels"]),
+        "shortfalls": shortfalls,
+        "can_retry": has_original and can_retry(row["status"], shortfalls),
+        "has_original": has_original,
+        "parsers": [tag for tag in row["parsers"].split(", ") if tag],
+    }
     whole = view.pop("whole")
     return view if whole else view | asdict(DAMAGED)
 

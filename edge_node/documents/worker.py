@@ -15,6 +15,7 @@ from edge_node.documents.chunking import Cutter
 from edge_node.documents.estimate import Rates, model_calls
 from edge_node.documents.jobs import Job, JobQueue, reason_of
 from edge_node.documents.lane import Lane, UnderWay
+from edge_node.documents.originals import is_as_read, shortfalls_of_chunks
 from edge_node.documents.progress import Backoff, JobProgress, News, Step
 from edge_node.documents.receipts import ReceiptStore
 from edge_node.records import Cost, Indexer, Progress, Table
@@ -302,8 +303,13 @@ class Worker:
         await self.news.tell(Step("read", 0, 1, job.job_id))
         cut = await self._cutter.cut(job.document)
         chunks = cut.chunks
+        database, identity = self._queue.database, job.document.document_id
         if self._tables is not None:
             await self._keep(self._tables.keep, job.document.document_id, cut.tables)
+        if job.is_reread and await self._background.run(is_as_read, database, chunks):
+            former = await self._background.run(shortfalls_of_chunks, database, identity)
+            await self._keep(self._queue.record, job.job_id, Cost(), (*cut.shortfalls, *former), cut.parsers)
+            return
         calls = model_calls(job.document.document_id, len(chunks), share=self.settings.model_share, each=self.settings.calls_a_passage)
         before = tuple((await self._background.run(usage, self._queue.database)).values())
         progress = self.news.jobs[job.job_id] = JobProgress(self.rates, len(chunks), calls, before, time.perf_counter())
@@ -311,7 +317,7 @@ class Worker:
         added = await with_space(lambda: self._indexer.add(chunks, report, waits), self.news.tell)
         progress.report(Step(job_id=job.job_id), time.perf_counter())
         self._learn(progress, added.cost)
-        await self._keep(self._queue.record, job.job_id, added.cost, (*cut.shortfalls, *added.shortfalls))
+        await self._keep(self._queue.record, job.job_id, added.cost, (*cut.shortfalls, *added.shortfalls), cut.parsers)
 
     def _learn(self, job: JobProgress, cost: Cost) -> None:
         """Note what this document took, for the estimates of the next ones; replies that were remembered took nothing."""

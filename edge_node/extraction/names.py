@@ -19,6 +19,7 @@ REMEMBERED = 20_000  # names whose normal form is kept: each is asked for ten ti
 
 _POSSESSIVE = re.compile(r"(?<=\w)['’]s?(?=\s|$)")
 _INITIALS = re.compile(r"\b(?:[^\W\d_]\.){2,}")
+_TURKISH = (("i\u0307", "i"), ("ı", "i"), ("ş", "s"), ("ğ", "g"), ("ç", "c"))
 _SEPARATORS = re.compile(r"[\s\-‐-―−_/]+")
 _PUNCTUATION = re.compile(r"(?<!\d)[.,](?=\d)|(?<=\d)[.,](?!\d)|(?<!\d)[.,](?!\d)|[^\w\s.,%&+#$€£]")
 _ADDRESS = re.compile(r"https?:|www\.|://|@|\w\.(?:com|org|net|edu|gov|html?|jpg|png)\b", re.IGNORECASE)
@@ -205,10 +206,22 @@ def terms_of(text: str) -> Counter[str]:
 
     >>> sorted(terms_of("The pumps of a ward: a pump leaks.").items())
     [('leak', 1), ('pump', 2), ('ward', 1)]
+    >>> terms_of("İzmir, Işıl") == terms_of("izmir, IŞIL") == terms_of("izmir, isil")
+    True
     """
-    counts = Counter(map(_term, WORD.findall(spaced(text.casefold()))))
+    counts = Counter(map(_term, WORD.findall(spaced(_folded(text)))))
     del counts[""]
     return counts
+
+
+def _folded(text: str) -> str:
+    """Text in small letters, those of Turkish as people type them on other keyboards."""
+    small = text.casefold()
+    if small.isascii():
+        return small
+    for letter, plain in _TURKISH:
+        small = small.replace(letter, plain)
+    return small
 
 
 def name_pairs_of(text: str) -> set[str]:

@@ -10,7 +10,7 @@ from typing import BinaryIO
 
 from pathspec import GitIgnoreSpec
 
-from edge_node.documents.readers import SUFFIXES
+from edge_node.documents.parsers import SUFFIXES
 from edge_node.documents.readers.text import suffix
 from edge_node.folders.records import Entry, Problem, Survey, survey_of
 from shared.errors import InputError

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from http import HTTPStatus
-from typing import Any, Generic, Literal, TypedDict, TypeVar
+from typing import Any, Generic, Literal, TypedDict, TypeVar, cast
 from urllib.parse import quote
 
 import httpx2
@@ -82,6 +82,8 @@ class Call(Generic[T]):
         """The reply. Raises ServiceError, and BadReply where it is not of the agreed form."""
         if response.status_code == self.also:
             response.status_code = HTTPStatus.OK
+        if self.reply is bytes and response.is_success:
+            return cast("T", response.content)
         value = body(response)
         try:
             read: T = reader(self.reply).validate_python(value)
@@ -233,6 +235,23 @@ def document_text(document_id: str, *, start: int = 0, end: int | None = None) -
     'Juniper Ward reported the failure of four infusion pumps.'
     """
     return Call("GET", f"/v1/documents/{part(document_id)}/text", DocumentText, {"start": start, "end": end}, repeatable=True)
+
+
+def original(document_id: str) -> Call[bytes]:
+    """A document's file as it came. Raises ServiceError (410 ``original_dropped``) where the site no longer keeps it.
+
+    >>> [found] = client.documents()
+    >>> client.original(found.document_id)[:12]
+    b'Juniper Ward'
+    """
+    return Call("GET", f"/v1/documents/{part(document_id)}/original", bytes, repeatable=True)
+
+
+def page_image(document_id: str, page: int, *, span: tuple[int, int] | None = None, width: int = 1_000) -> Call[bytes]:
+    """A page of a PDF or of a scan as PNG; characters [start, end) of the document's text marked."""
+    marked = f"{span[0]}-{span[1]}" if span else ""
+    path = f"/v1/documents/{part(document_id)}/pages/{page}.png"
+    return Call("GET", path, bytes, {"span": marked, "width": width}, repeatable=True)
 
 
 def label(document_id: str, labels: Sequence[str]) -> Call[Labelled]:

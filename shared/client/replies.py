@@ -88,6 +88,9 @@ class Document:
     reason: str = ""
     next_step: str = ""
     shortfalls: tuple[dict[str, Any], ...] = ()  # what could not be read of it
+    can_retry: bool = False  # another try may do better
+    has_original: bool = True  # its file as it came is still there
+    parsers: tuple[str, ...] = ()  # that read it, each with its version
     languages: tuple[dict[str, Any], ...] = ()  # of its passages, each with the pack that reads them, most passages first
     created_at: float = 0.0  # seconds since the epoch
     job_id: str = ""
@@ -198,6 +201,8 @@ class Status:
     entities: int = 0
     relations: int = 0
     failed: str = ""
+    outdated: int = 0  # documents that newer parsers would read anew
+    shortfalls: dict[str, int] = field(default_factory=dict)  # documents by the code of what of them was not read
     cloud: CloudLine = CloudLine()
 
 

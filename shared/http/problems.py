@@ -31,6 +31,7 @@ STATUS: dict[type[errors.DgragError], int] = {  # the nearest base class counts
     errors.Overloaded: 503,  # 429 where it is the caller's own doing: see status_of
     errors.Forbidden: 403,
     errors.Conflict: 409,
+    errors.OriginalDropped: 410,
     errors.ModelError: 502,
     errors.ModelTimeout: 504,
     errors.ModelUnavailable: 503,

@@ -96,6 +96,7 @@ class Citer:
     def __init__(self, evidence: Sequence[Evidence]) -> None:
         self._evidence = evidence
         self._passages = [_passage(item.text) for item in evidence]
+        self._claimed: dict[int, frozenset[str]] = {}  # row -> words of the answer alone, which its quote says first
         self._cited: dict[int, frozenset[str]] = {}  # row of evidence -> words of the first sentence that cites it; insertion order = n
 
     @property
@@ -112,8 +113,14 @@ class Citer:
         """The rows of evidence that a model's markers name."""
         return [row for match in MARKER.finditer(sentence) for row in _rows(match[0], len(self._passages))]
 
-    def cite_rows(self, sentence: str, rows: Iterable[int], words: frozenset[str]) -> str:
-        """A sentence without markers, marked with these rows; ``words``: what the quote of each is to say."""
+    def cite_rows(self, sentence: str, rows: Iterable[int], words: frozenset[str], *, claim: frozenset[str] = frozenset()) -> str:
+        """A sentence without markers, marked with these rows.
+
+        ``words``: what the quote of each is to say; ``claim``: those of them that it must not lack, where a sentence has one.
+        """
+        rows = list(rows)
+        for row in rows:
+            self._claimed.setdefault(row, claim)
         marks = "".join(f"[{_number(row, words, self._cited)}]" for row in rows)
         return with_marker(sentence, f" {marks}") if marks else sentence
 
@@ -158,7 +165,9 @@ class Citer:
     def citations(self) -> tuple[Citation, ...]:
         """What the markers so far point at."""
         cited = enumerate(self._cited.items(), start=1)
-        return tuple(_citation(n, self._evidence[row], self._passages[row], words) for n, (row, words) in cited)
+        return tuple(
+            _citation(n, self._evidence[row], self._passages[row], words, self._claimed.get(row, frozenset())) for n, (row, words) in cited
+        )
 
 
 def supporting(text: str, claim: str) -> list[tuple[int, int]]:
@@ -203,6 +212,7 @@ def checked_answer(answer: Answer, *, route: Route = "cloud") -> Answer:
         reason=_line(answer.reason),
         coverage=one_line(inert(answer.coverage[:MAX_COVERAGE_CHARS])),
         closest=tuple(_shown(one) for one in answer.closest),
+        unanswered=tuple(map(_line, answer.unanswered)),
         route=answer.route if (answer.route, route) == ("memory", "cloud") else route,
         gate=None,
         memory=None,
@@ -297,8 +307,12 @@ def _best_passage(words: frozenset[str], passages: Sequence[_Passage]) -> int | 
     return best if best is not None and shares[best] >= MIN_SUPPORT else None
 
 
-def _citation(n: int, item: Evidence, passage: _Passage, words: frozenset[str]) -> Citation:
-    start, end = max(passage.sentences, key=lambda span: (_weight(words & content_words(item.text[slice(*span)])), -span[0]))
+def _citation(n: int, item: Evidence, passage: _Passage, words: frozenset[str], claim: frozenset[str]) -> Citation:
+    def fit(span: tuple[int, int]) -> tuple[bool, int, int]:
+        said = content_words(item.text[slice(*span)])
+        return bool(claim & said), _weight(words & said), -span[0]
+
+    start, end = max(passage.sentences, key=fit)
     start, end = _shortened(item.text, start, end, words)
     offset = item.span[0]
     span = (offset + start, offset + end)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 
-from shared.records import Citation, Evidence
+from shared.records import Citation, DocumentId, EdgeId, Evidence
 from shared.text.asking import is_foreign
 from shared.text.citations import MARKER, NEGATION, Citer
-from shared.text.sentences import WORD, content_words, sentences
+from shared.text.sentences import WORD, content_words, names_in, sentences
 from shared.text.short_answers import asks_to_calculate, verdict_of
 from shared.text.support import must_stand, stems
 from shared.text.values import Value, values_held, values_in
@@ -35,42 +35,77 @@ def cite_answer(
     >>> text, [one.edge for one in cited], cited[0].quote
     ('5 mg [1]', ['b'], 'The maximum dose is 5 mg.')
     """
-    citer, pieces = Citer(evidence), list[str]()
-    text = citer.prepared(answer)
-    for place, (start, end) in enumerate(sentences(text)):
-        sentence = text[start:end]
-        bare = MARKER.sub("", sentence)
-        about = question if place == 0 else ""
-        named = citer.rows_named(sentence)
-        valid = [row for row in named if numbered is None or row < numbered]
-        rows = supporting_rows(bare, about, evidence, named=valid)
-        words = content_words(f"{bare} {about}")
-        pieces.append(citer.cite_rows(bare, rows, words))
-    return "".join(pieces).strip(), citer.citations()
+    texts, citations = cite_answers([(question, answer)], evidence, numbered=numbered)
+    return texts[0], citations
 
 
-def supporting_rows(claim: str, question: str, evidence: Sequence[Evidence], *, named: Iterable[int] = ()) -> list[int]:
-    """Rows of evidence that together say most of a claim, which answers ``question``, best first.
+def cite_answers(
+    answers: Sequence[tuple[str, str]],
+    evidence: Sequence[Evidence],
+    *,
+    numbered: int | None = None,
+    documents: Sequence[tuple[EdgeId, DocumentId]] = (),
+) -> tuple[list[str], tuple[Citation, ...]]:
+    """As ``cite_answer``, of several questions with their answers, which are numbered together; "" where nothing is cited for one.
+
+    ``documents``: for each answer the one that alone may be cited for it.
+    """
+    citer, texts = Citer(evidence), list[str]()
+    for at, (question, answer) in enumerate(answers):
+        citable = [row for row, one in enumerate(evidence) if not documents or (one.edge, one.document_id) == documents[at]]
+        text, pieces, has_citation = citer.prepared(answer), list[str](), False
+        for place, (start, end) in enumerate(sentences(text)):
+            sentence = text[start:end]
+            bare = MARKER.sub("", sentence)
+            about = question if place == 0 else ""
+            named = citer.rows_named(sentence)
+            valid = [row for row in named if numbered is None or row < numbered]
+            rows = supporting_rows(bare, about, evidence, named=valid, among=citable)
+            has_citation = has_citation or bool(rows)
+            words = content_words(bare)
+            pieces.append(citer.cite_rows(bare, rows, words | content_words(about), claim=words))
+        texts.append("".join(pieces).strip() if has_citation else "")
+    return texts, citer.citations()
+
+
+def supporting_rows(
+    claim: str,
+    question: str,
+    evidence: Sequence[Evidence],
+    *,
+    named: Iterable[int] = (),
+    among: Iterable[int] | None = None,
+) -> list[int]:
+    """Rows of evidence that together say most of a claim, which answers ``question``, best first. ``among``: None: all may be.
 
     Values count before words, and what a model has ``named`` before what it has not. A verdict and a translation share no word with
-    what they rest on: there the question's words will do, of a passage that the model has named.
+    what they rest on: there the question's words will do, several of them of a passage that the model has not named.
     """
     may_share_none = verdict_of(claim) is not None or is_foreign(question)
     said = [_Said(one) for one in evidence]
     values, words = values_in(claim), stems(content_words(claim))
     asked = stems(content_words(question)) - words
+    names = stems(content_words(" ".join(names_in(question))))
     preferred, rows = frozenset(named), list[int]()
-    as_much = [row for row, one in enumerate(said) if one.holds(values) and words <= one.words]
-    usable = set(range(len(said))) - (set(as_much) - set(without_contradicting(claim, as_much, evidence)))
+    citable = set(range(len(said))) if among is None else set(among)
+    as_much = [row for row in sorted(citable) if said[row].holds(values) and words <= said[row].words]
+    usable = citable - (set(as_much) - set(without_contradicting(claim, as_much, evidence)))
     while len(rows) < MOST_CITED:
         read = frozenset[str]().union(*(said[row].words for row in rows))
-        gains = {row: _Gain.of(said[row], [said[one] for one in rows], values, words - read, asked - read) for row in usable - {*rows}}
-        best = max(gains, key=lambda row: gains[row].order(is_named=row in preferred, row=row), default=None)
-        if best is None or not gains[best].is_enough(is_first=not rows, is_named=best in preferred, may_share_none=may_share_none):
+        others = [said[row] for row in rows]
+        has_named = bool(preferred & {*rows})
+        gains = dict[int, _Gain]()
+        for row in usable - {*rows}:
+            gain = _Gain.of(said[row], others, values, words - read, asked - read, names)
+            is_named = row in preferred
+            is_enough = gain.is_first(is_named=is_named, may_share_none=may_share_none)
+            if is_enough if not rows else gain.is_more(is_named=is_named, has_named=has_named):
+                gains[row] = gain
+        if not gains:
             break
-        rows.append(best)
+        rows.append(max(gains, key=lambda row: gains[row].order(is_named=row in preferred, row=row)))
     alike = [row for row in as_much if row not in rows and row in preferred and row in usable]
-    return without_contradicting(claim, [*rows, *alike][:MOST_CITED], evidence, question=question)
+    return without_contradicting(claim, [*rows, *alike][:MOST_CITED], evidence, question=question, named=preferred)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,36 +115,55 @@ class _Gain:
     values: int
     words: int
     asked: int
+    names: int  # words of the question's names
     holds: int  # values of the claim, those that others hold too
 
     @classmethod
-    def of(cls, one: _Said, others: Sequence[_Said], values: Iterable[Value], words: frozenset[str], asked: frozenset[str]) -> _Gain:
+    def of(
+        cls,
+        one: _Said,
+        others: Sequence[_Said],
+        values: Iterable[Value],
+        words: frozenset[str],
+        asked: frozenset[str],
+        names: frozenset[str],
+    ) -> _Gain:
         held = [value for value in values if value.is_in(one.values)]
         new = [value for value in held if not any(value.is_in(other.values) for other in others)]
-        return cls(len(new), len(words & one.words), len(asked & one.words), len(held))
+        return cls(len(new), len(words & one.words), len(asked & one.words), len(asked & names & one.words), len(held))
 
     def order(self, *, is_named: bool, row: int) -> tuple[int, int, bool, int, int]:
         """The larger, the sooner it is cited."""
         return self.values, self.words, is_named, self.asked, -row
 
-    def is_enough(self, *, is_first: bool, is_named: bool, may_share_none: bool) -> bool:
-        """Whether it is worth a citation."""
-        if is_first:
-            return bool(self.values or self.words or (may_share_none and is_named and self.asked))
-        if is_named and self.holds and self.asked >= MIN_NEW:
-            return True
-        return bool(self.values) or self.words >= (1 if is_named else MIN_NEW)
+    @property
+    def leads(self) -> bool:
+        """Whether it says something of what was asked that the others do not: the way to the answer, as a first hop is."""
+        return self.asked >= MIN_NEW or self.names > 0
+
+    def is_first(self, *, is_named: bool, may_share_none: bool) -> bool:
+        """Whether it is worth a citation, of which there is none so far."""
+        return bool(self.values or self.words or (may_share_none and self.asked >= (1 if is_named else MIN_NEW)))
+
+    def is_more(self, *, is_named: bool, has_named: bool) -> bool:
+        """Whether it is worth one beside others; ``has_named``: a passage that the model named is among these."""
+        if is_named:
+            return bool(self.values or self.words) or self.leads
+        return bool(self.values) or (self.words >= MIN_NEW and not has_named)
 
 
-def without_contradicting(claim: str, rows: Sequence[int], evidence: Sequence[Evidence], *, question: str = "") -> list[int]:
+def without_contradicting(
+    claim: str, rows: Sequence[int], evidence: Sequence[Evidence], *, question: str = "", named: Collection[int] = ()
+) -> list[int]:
     """The rows without those that say something else than the claim while another one of them says it.
 
     That is one that lacks a value and adds no part, one that denies what the claim and the other one state or states what they
     deny, and one that has its words in another order. A part is a value or word of the claim that no other row has, or a value
-    together with words of the ``question``.
+    together with words of the ``question``; of a passage that the model has ``named`` these words or a name alone.
     """
     said, words, values = {row: _Said(evidence[row]) for row in rows}, stems(content_words(claim)), values_in(claim)
     asked = stems(content_words(question)) - words
+    names = stems(content_words(" ".join(names_in(question))))
     is_denied = bool(NEGATION.search(claim))
     kept = [row for row in rows if said[row].denies(words) == is_denied] or list(rows)
     literal = [row for row in kept if said[row].has_in_order(claim)]
@@ -117,8 +171,9 @@ def without_contradicting(claim: str, rows: Sequence[int], evidence: Sequence[Ev
     def adds(row: int) -> bool:
         others = [said[other] for other in kept if other != row]
         read = frozenset[str]().union(*(other.words for other in others))
-        gain = _Gain.of(said[row], others, values, words - read, asked - read)
-        return bool(gain.values or gain.words or (gain.holds and gain.asked >= MIN_NEW))
+        gain = _Gain.of(said[row], others, values, words - read, asked - read, names)
+        is_part = gain.holds > 0 and gain.asked >= MIN_NEW
+        return bool(gain.values or gain.words) or is_part or (row in named and gain.leads)
 
     def says_less(row: int) -> bool:
         others = [said[other] for other in kept if other != row]

@@ -40,7 +40,10 @@ def listed(passages: Sequence[Evidence]) -> str:
     for n, passage in enumerate(passages, start=1):
         source = (passage.edge, passage.document)
         if source != previous:
-            lines.append(f"{passage.edge}, {OPAQUE.sub('', one_line(passage.document))[:MAX_NAME_CHARS]}:")
+            name = OPAQUE.sub("", one_line(passage.document))[:MAX_NAME_CHARS]
+            title = one_line(passage.title)[:MAX_NAME_CHARS]
+            titled = f" – {title}" if title and title.casefold() not in name.casefold() else ""
+            lines.append(f"{passage.edge}, {name}{titled}:")
             previous = source
         lines.append(f"[{n}] {one_line(passage.text)}")
     return "\n".join(lines) or "(none)"

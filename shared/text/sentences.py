@@ -11,6 +11,7 @@ _GOES_ON = (
     r"(?!(?<=(?<![\w.'’/-])[bcd]\.)\s\d{3,4}\b)"  # "c. 1850"
     r"(?!(?<=(?<![\w.'’/-])p\.)\s\d)(?!(?<=\b[Vv]ol\.)\s\d)"  # "p. 7", "vol. 9"
     r"(?!(?<=\bet\sal\.)\s[(a-z])"  # "Kim et al. found", but "Kim et al. The next"
+    r"(?!(?:(?<=\b[Mm]ax\.)|(?<=\b[Mm]in\.)|(?<=\b[Aa]pprox\.))\s[a-z\d(])"  # "Max. yield", "approx. 40"
     r"(?!(?<=\b[ap]\.m\.)\s[a-z])"  # "at 5 p.m. on Friday", but "at 5 p.m. They left."
 )
 _GERMAN = (  # "Nr.", "bzw.", "z. B.", "d.h."
@@ -23,7 +24,9 @@ _ORDINAL = (  # "am 12. März", "der 2. Stock": no sentence ends behind a German
     r"(?<!(?<!\bI\s)\b[ai]m\s\d\.)(?<!(?<!\bI\s)\b[ai]m\s\d\d\.)"  # but "I am 12. She is older."
     r"(?<!\b(?:vom|zum|der|des|dem|den)\s\d\.)(?<!\b(?:vom|zum|der|des|dem|den)\s\d\d\.)"
 )
-_SENTENCE_END = re.compile(rf"(?:(?:{_ABBREVIATION}{_GERMAN}\.{_GOES_ON}{_ORDINAL}|[!?])[\"'”’)]*(?=\s|$)|[。！？][”’」』）]*)\s*|\n+")
+_SENTENCE_END = re.compile(
+    rf"(?:(?:{_ABBREVIATION}{_GERMAN}\.{_GOES_ON}{_ORDINAL}|[!?](?![\"'”’)]*\s+[a-z(]))[\"'”’)]*(?=\s|$)|[。！？][”’」』）]*)\s*|\n+"
+)
 WORD = re.compile(r"\w+")
 UNSPACED = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]+")  # Han letters and kana: no blanks stand between their words
 _STOP_WORDS = frozenset(
@@ -45,10 +48,27 @@ NUMBER_WORDS = frozenset(  # words of numbers, measures, money and times
     """.split()  # noqa: SIM905 - a list would be a page long
 )
 # "…, and which …?": a second question that could stand alone
+_INTERROGATIVES = (
+    r"which|what|who|whom|whose|when|where|why|how"
+    r"|welche[rmns]?|was|wer|wem|wen|wessen|wann|wo|woher|wohin|warum|weshalb|wie|wieviele?"
+    r"|quel(?:le)?s?|qui|quand|où|pourquoi|comment|combien"
+    r"|cuál(?:es)?|qué|quién(?:es)?|cuándo|dónde|cómo|cuánt[oa]s?"
+)
+_PREPOSITIONS = (
+    r"on|at|in|to|from|by|for|with|of|until|till|since|after|before|within|up to"
+    r"|bis|seit|ab|von|mit|für|auf|an|bei|nach|vor|zu"
+    r"|jusqu'à|depuis|de|à|pour|avec|hasta|desde|con|por|para|en"
+)
+_AUXILIARIES = r"do|does|did|is|are|was|were|has|have|can|may|must"  # they begin a question behind a comma only
+_QUESTION_WORD = re.compile(rf"\b(?:{_INTERROGATIVES})\b", re.IGNORECASE)
+_BEGINS_WITH_VERB = re.compile(rf"\W*(?:{_AUXILIARIES}|ist|sind|war|waren|hat|haben|kann|können|darf|muss|soll)\b", re.IGNORECASE)
 _SECOND_QUESTION = re.compile(
-    r"(?:,|(?<![\s,]))\s++and\s++(?=(?:(?:on|at|in|to|from|by|for|with|of)\s+)?(?:which|what|who|whom|whose|when|where|why|how)\b)",
+    rf"(?:,|(?<![\s,]))\s++(?:and|und|sowie|et|y)\s++(?=(?:(?:{_PREPOSITIONS})\s+)?(?:{_INTERROGATIVES})\b)"
+    rf"|,\s++and\s++(?=(?:{_AUXILIARIES})\b)",
     re.IGNORECASE,
 )
+_LISTED_QUESTION = re.compile(rf"{_SECOND_QUESTION.pattern}|,\s++(?=(?:{_INTERROGATIVES})\b)", re.IGNORECASE)
+_AFTER_QUESTION = re.compile(r"(?<=[?？])\s++(?=\w)")
 
 MOST_PARTS = 8  # of a question, each of which is searched for
 
@@ -62,6 +82,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
 
     >>> sentences("One. Two!")
     [(0, 5), (5, 9)]
+    >>> len(sentences("Max. yield (m³/h): 110. It takes approx. 40 min. Then it stops."))
+    3
     >>> [(start, end) for start, end in sentences("Am 12. März kam Nr. 7 zum 2. Mal. Sie ging.")]
     [(0, 34), (34, 43)]
     >>> len(sentences("I am 12. She is in the Museum of Art. It rains."))
@@ -112,16 +134,45 @@ def questions_in(question: str) -> tuple[str, ...]:
 
     >>> questions_in("Which ward failed, and which lot caused it?")
     ('Which ward failed, and which lot caused it?', 'Which ward failed?', 'which lot caused it?')
+    >>> questions_in("Was war die Ursache, und bis wann gilt es? Stimmt das?")[1:]
+    ('Was war die Ursache?', 'bis wann gilt es?', 'Stimmt das?')
+    >>> questions_in("For Aldham: how high were the losses, how many leaks were found, and what is its pressure?")[2:]
+    ('For Aldham: how many leaks were found?', 'For Aldham: what is its pressure?')
+    >>> questions_in("Which pressure does it need? Thanks."), len(questions_in("When I open the valve, what happens?"))
+    (('Which pressure does it need? Thanks.',), 1)
     >>> len(questions_in("x, and who " * 300)) <= 1 + MOST_PARTS
     True
     >>> questions_in("Who leads research and development?")
     ('Who leads research and development?',)
     """
-    split = _SECOND_QUESTION.split(question, maxsplit=MOST_PARTS - 1)
-    if len(split) == 1:
+    subject, colon, asked = question.partition(": ")
+    is_about = bool(colon) and not _QUESTION_WORD.search(subject)
+    about = f"{subject}: " if is_about else ""
+    parts = list[str]()
+    for sentence in _AFTER_QUESTION.split(asked if is_about else question):
+        if "?" in sentence or not parts:  # "Thanks." asks nothing
+            parts += _clauses(sentence, MOST_PARTS - len(parts))
+    if len(parts) == 1:
         return (question,)
-    parts = (part.strip(" ,.?") for part in split)
-    return tuple(dict.fromkeys((question, *(f"{part}?" for part in parts if part))))
+    bare = (part.strip(" ,.?") for part in parts)
+    return tuple(dict.fromkeys((question, *(f"{about}{part}?" for part in bare if part))))
+
+
+def _clauses(sentence: str, most: int) -> list[str]:
+    """The questions that one sentence asks, joined by "and"; behind a comma alone, where "and" joins the last one."""
+    if most < 1:
+        return []
+    if not _SECOND_QUESTION.search(sentence):
+        return [sentence]
+    first, *rest = _LISTED_QUESTION.split(sentence, maxsplit=most - 1)
+    if rest and not _asks(first):  # "In the ward, who leads it, and since when?"
+        first, *rest = [f"{first}, {rest[0]}", *rest[1:]]
+    return [first, *rest]
+
+
+def _asks(text: str) -> bool:
+    """Whether a text asks something by itself: it has a question word, or begins with a verb as "Is it" does."""
+    return bool(_QUESTION_WORD.search(text) or _BEGINS_WITH_VERB.match(text))
 
 
 def names_in(text: str) -> list[str]:

@@ -14,7 +14,7 @@ SAME_WORDS = 2 / 3  # of the words of the shorter answer, that the other one has
 _YES = re.compile(r"\W*(?:yes|ja|oui|sí|是)\b", re.IGNORECASE)
 _NO = re.compile(r"\W*(?:no|nein|non|不是|否)\b", re.IGNORECASE)
 _COUNTED = re.compile(
-    r"\b(?:how (?:many|often|much)|number of|total|sum|altogether|in all|difference|average|mean|percentage"
+    r"\b(?:how (?:many|often|much|long|old)|longer|older|younger|number of|total|sum|altogether|in all|difference|average|mean|percentage"
     r"|wie (?:viele|oft)|anzahl|insgesamt|summe|differenz|unterschied|durchschnitt"
     r"|combien|somme|différence|moyenne|cuánt[oa]s?|suma|diferencia|media)\b|多少|几",
     re.IGNORECASE,
@@ -55,8 +55,9 @@ def same_answer(first: str, second: str) -> bool:
     if bool(NEGATION.search(one)) != bool(NEGATION.search(other)):
         return False
     ours, theirs = values_in(one), values_in(other)
-    if ours and theirs:
-        return _agree(ours, theirs)
+    kinds = {value.kind for value in ours} & {value.kind for value in theirs}
+    if kinds:
+        return _agree(*(frozenset(value for value in several if value.kind in kinds) for several in (ours, theirs)))
     words, others = stems(content_words(one)), stems(content_words(other))
     if not words or not others:
         return words == others
@@ -77,6 +78,18 @@ def agreement(answers: Sequence[str]) -> list[list[int]]:
         else:
             like.append(row)
     return sorted(groups, key=lambda group: (-len(group), group[0]))
+
+
+def short_answer(answer: str) -> str:
+    """The answer itself, without what explains it: its Yes or No, else its first sentence; without markers.
+
+    >>> short_answer("No. Bumblebees come from 9 am on [2]."), short_answer("Ida Lund [1]. She built the mill.")
+    ('No', 'Ida Lund.')
+    """
+    first = re.search(r"\w+", answer)
+    if first and verdict_of(answer) is not None:
+        return first[0]
+    return _core(answer).strip()
 
 
 def _core(answer: str) -> str:

@@ -35,6 +35,19 @@ class Value:
     readings: frozenset[str]
     unit: str = ""
 
+    @property
+    def kind(self) -> str:
+        """Values of two kinds say nothing of each other: a day or year, a code, a number.
+
+        >>> [min(values_in(text), key=str).kind for text in ("on 27 April 2026", "in 1917", "IS-200", "at 34", "5 mg")]
+        ['time', 'time', 'code', 'number', 'number']
+        """
+        reading = min(self.readings, default="")
+        if any(map(str.isalpha, reading)):
+            return "code"
+        is_year = not self.unit and any(one.isdecimal() and 1500 <= int(one) < 2100 for one in self.readings)
+        return "time" if is_year or "-" in reading or ":" in reading else "number"
+
     def is_in(self, held: Iterable[Value]) -> bool:
         """Whether one of ``held`` says the same; a unit that only one of both names is no difference."""
         return any(self.readings & one.readings and (self.unit == one.unit or not (self.unit and one.unit)) for one in held)

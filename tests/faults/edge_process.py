@@ -20,7 +20,7 @@ from shared.models.settings import ModelSettings
 
 def serve(folder, port, model_url):
     """Run until a signal."""
-    settings = EdgeSettings(id="ward", state_dir=Path(folder), port=int(port), strategy="naive", min_nearness=-1.0, answer_deadline_s=10.0)
+    settings = EdgeSettings(id="ward", state_dir=Path(folder), port=int(port), strategy="naive", min_nearness=-1.0)
     models = ModelSettings(url=model_url)
     reads = ReaderPool(ReaderLimits(settings.reader_seconds, settings.reader_memory_bytes), at_once=settings.workers + 1)
     node = build_node(settings, Adapters(build_generator(models, model_http(models)), HashEmbedder(), WordTokenizer(), None, reads))

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import itertools
 import json
 import os
 import re
@@ -60,8 +61,8 @@ def free_port():
 
 
 @contextlib.asynccontextmanager
-async def stub_model():
-    """Answers every chat request after MODEL_S seconds; yields its URL."""
+async def stub_model(gate=None):
+    """Answers every chat request after MODEL_S seconds and not before this event is set; yields its URL."""
 
     async def answer(reader, writer):
         with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
@@ -69,6 +70,8 @@ async def stub_model():
                 length = int(re.search(rb"content-length: (\d+)", head, re.IGNORECASE)[1])
                 asked = json.loads(await reader.readexactly(length))
                 await asyncio.sleep(MODEL_S)
+                if gate:
+                    await gate.wait()
                 body = json.dumps(completion(asked)).encode()
                 writer.write(b"HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-length: %d\r\n\r\n" % len(body) + body)
                 await writer.drain()
@@ -173,6 +176,7 @@ async def under_load(folder, *, seconds, times=4, **settings):
     figures, loop = Figures(), asyncio.get_running_loop()
     async with stub_model() as model_url, edge_process(folder, model_url, **settings) as (pid, http):
         await http.post("/v1/documents", json={"name": "a.md", "text": "Juniper Ward reported the failure of four infusion pumps."})
+        await ask(http, Figures())  # the first one loads what all others share
         figures.capacity = await capacity(http, seconds=2)
         figures.offered, baseline = figures.capacity * times, rss_mb(pid)
         async with asyncio.TaskGroup() as group:
@@ -191,4 +195,21 @@ async def under_load(folder, *, seconds, times=4, **settings):
         while await ask(http, Figures()) != 200:  # noqa: ASYNC110 - nothing announces it
             await asyncio.sleep(0.1)
         figures.normal_after_s = loop.time() - ended
+    return figures
+
+
+async def full_house(folder, *, questions, refused, **settings):
+    """Questions while the model answers none, until so many were refused; then it answers: what that showed."""
+    figures, model_answers = Figures(), asyncio.Event()
+    async with stub_model(model_answers) as model_url, edge_process(folder, model_url, **settings) as (_, http):
+        await http.post("/v1/documents", json={"name": "a.md", "text": "Juniper Ward reported the failure of four infusion pumps."})
+        while not (await http.get("/v1/status")).json()["settled"]:  # noqa: ASYNC110 - nothing announces it
+            await asyncio.sleep(0.05)
+        async with asyncio.TaskGroup() as group:
+            asked = [group.create_task(ask(http, figures)) for _ in range(questions)]
+            for answered in itertools.islice(asyncio.as_completed(asked), refused):
+                await answered
+            accepted = await http.post("/v1/documents", json={"name": "b.md", "text": "The pumps failed."})
+            figures.documents += accepted.status_code == 202
+            model_answers.set()
     return figures

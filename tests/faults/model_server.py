@@ -83,8 +83,8 @@ class ModelServer:
         return len({call.question for call in self.calls})
 
     def client(self):
-        """An HTTP client for it."""
-        return httpx2.AsyncClient(headers=CALLER, base_url=self.url, trust_env=False)
+        """An HTTP client for it; who asks has a deadline of his own, and a busy machine takes longer than the client's usual 5 s."""
+        return httpx2.AsyncClient(headers=CALLER, base_url=self.url, trust_env=False, timeout=None)
 
     async def serve(self, reader, writer):
         """One connection, one request."""

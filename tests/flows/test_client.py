@@ -50,7 +50,7 @@ def test_every_method_of_the_one_client_is_a_method_of_the_other_and_has_an_exam
     assert named(Client) == named(AsyncClient)
     shown = " ".join(example.docstring for example in EXAMPLES)
     assert {name for name in named(Client) if not re.search(rf"\.{name}\(", shown)} <= {
-        *("send", "hear", "close", "add_documents", "document_pages", "overview_stream")
+        *("send", "hear", "close", "add_documents", "document_pages", "overview_stream", "page_image")
     }
 
 

@@ -59,7 +59,8 @@ def test_a_model_writes_the_answer_and_its_citation_is_in_the_document(cluster):
     assert answer["gate"]["samples"] or answer["gate"]["confidence"]["sufficiency"] < answer["gate"]["confidence"]["threshold"]
     for citation in answer["citations"]:
         start, end = citation["span"]
-        assert WARD[start:end] == citation["quote"]
+        text = WARD if citation["edge"] == "ward" else PLANT  # small models cite the other site too
+        assert text[start:end] == citation["quote"]
 
 
 def test_a_question_is_answered_from_the_other_site_that_knows(cluster):

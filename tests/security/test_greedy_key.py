@@ -114,7 +114,8 @@ async def share_served(folder, name, entrance):
         async def greedily():
             nonlocal refused
             while not stop.is_set():
-                refused += not is_served(await ask("greedy"))
+                got = await ask("greedy")  # outside the sum: it would lose what others count meanwhile
+                refused += not is_served(got)
                 await asyncio.sleep(0)
 
         tasks = [asyncio.create_task(greedily()) for _ in range(GREEDY)]

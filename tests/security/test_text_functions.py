@@ -13,7 +13,6 @@ from edge_node.answering.narrowing import units
 from edge_node.answering.points import scored
 from edge_node.documents.chunking import split
 from edge_node.documents.readers import read
-from edge_node.documents.readers.pdf import flowing, without_running_lines
 from edge_node.extraction.cells import cells_of, stretches
 from edge_node.extraction.facts import span_of
 from edge_node.extraction.languages import languages_of
@@ -25,6 +24,8 @@ from edge_node.extraction.parsing import shortened as description
 from edge_node.extraction.titles import named_in, names_of
 from edge_node.graph.spellings import alike, alike_pairs
 from edge_node.memory.anchors import anchors_of
+from edge_node.plugins.parsers.pdf_rows import Line
+from edge_node.plugins.parsers.pdf_text import Typography, learned, one_paragraph, passages
 from edge_node.policy.hints import Known, Names
 from edge_node.policy.persons import may_be_persons
 from edge_node.policy.redaction import Redactor, blotted
@@ -124,10 +125,17 @@ def saying(text: str) -> str:
     return f"{text}\nand {SAID}"
 
 
+def paragraph_of_pdf(text: str) -> object:
+    """As a PDF's lines become one, with their hyphens undone."""
+    rows = [Line(row, 50, 550, 12.0 * at, 12.0 * at + 10, 10, is_bold=False) for at, row in enumerate(text.split("\n"))]
+    vocabulary = learned(rows)
+    list(passages(rows, Typography.of(rows), vocabulary))
+    return one_paragraph(text, vocabulary)
+
+
 FUNCTIONS = [
     *map(reading, ("a.txt", "a.md", "a.csv", "a.html")),
-    Working("flowing", lambda text: flowing([text])),
-    Working("running lines", lambda text: without_running_lines([text] * 3)),
+    Working("a paragraph of a PDF", paragraph_of_pdf),
     Working("cutting", lambda text: split(Document("d", "d.md", "t", text), WordTokenizer())),
     Working("sentences", sentences),
     Working("content words", content_words),

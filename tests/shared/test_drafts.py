@@ -1,10 +1,11 @@
 """Drawing, choosing and checking short answers."""
 
 import math
+from dataclasses import replace
 
 import pytest
 
-from shared.drafts import Sampling, cited, draft, messages_over, select
+from shared.drafts import CitedAnswer, Sampling, cited, draft, messages_over, select, together
 from shared.models.fake import ScriptedGenerator
 from shared.records import Evidence
 from shared.telemetry.trace import Trace
@@ -93,6 +94,12 @@ def test_the_answer_that_most_give_is_chosen_of_those_whose_figures_and_names_th
     assert select("Which ward has pumps?", samples, [WARD]).selected == selected
 
 
+def test_of_samples_that_say_the_same_the_fullest_that_most_bear_out_is_chosen():
+    read = [passage("For each day of delay 2 % may be deducted, at most 10 %, within 3 weeks.")]
+    assert select("How much?", ("2 %", "2 %, at most 10 %", "2 %, 10 % at most"), read).selected == 1
+    assert select("How much?", ("2 %", "2 %", "2 % within 3 weeks"), read).selected == 0
+
+
 def test_a_figure_that_may_have_to_be_worked_out_need_not_stand_there():
     assert select("How many pumps are there in all?", ("1300",), [WARD]).selected == 0
     assert select("Who has pumps?", ("1300",), [WARD]).selected is None
@@ -107,10 +114,75 @@ def test_a_copy_of_what_is_not_to_be_quoted_is_no_answer_but_a_value_of_it_is():
 
 def test_an_answer_cites_the_passage_that_holds_its_value_and_quotes_the_sentence():
     loans = passage("A loan costs 4 percent.", edge="bank")
-    text, citations = cited("How many pumps has Juniper Ward?", select("How many pumps?", ("1,250 [1]",), [loans, WARD]), [loans, WARD])
-    assert (text, [one.edge for one in citations]) == ("1,250 [1]", ["ward"])
-    assert citations[0].quote == WARD.text
+    answer = cited("How many pumps has Juniper Ward?", select("How many pumps?", ("1,250 [1]",), [loans, WARD]), [loans, WARD])
+    assert (answer.text, [one.edge for one in answer.citations]) == ("1,250 [1]", ["ward"])
+    assert answer.citations[0].quote == WARD.text
 
 
 def test_nothing_is_shown_of_an_answer_of_which_no_passage_says_a_word():
-    assert cited("Who did it?", select("Who did it?", ("nobody knows",), [WARD]), [WARD]) == ("", ())
+    assert cited("Who did it?", select("Who did it?", ("nobody knows",), [WARD]), [WARD]) == CitedAnswer()
+
+
+async def test_a_question_of_two_parts_is_answered_part_by_part_and_each_is_cited_for_itself():
+    loans = passage("Norvane lends pumps since 3 May 2026.", edge="bank")
+    question = "Which ward has pumps, and since when does Norvane lend them?"
+    replies = {"Which ward has pumps?": "Juniper Ward", "since when does Norvane lend them?": "since 3 May 2026"}
+
+    def reply(prompt):
+        return next((text for part, text in replies.items() if f"now: {part}" in prompt.messages[-1].content), "Yes")
+
+    model = ScriptedGenerator(reply, lambda _: {"Yes": 0.0})
+    messages = messages_over(question, [WARD, loans], FENCE)
+    sampling = Sampling(1, 50, 0.4, 7)
+    found = await draft(question, messages, [WARD, loans], model, FENCE, sampling, Trace(), left_s=lambda: 5.0)
+    answer = cited(question, found, [WARD, loans])
+    assert (answer.text, answer.unanswered) == ("Juniper Ward [1]. Since 3 May 2026 [2].", ())
+    assert [one.edge for one in answer.citations] == ["ward", "bank"]
+    assert "Which ward has pumps? Juniper Ward" in model.prompts[1].messages[-1].content
+
+
+async def test_a_part_without_an_answer_is_named_and_makes_the_answer_doubtful():
+    parts = [
+        replace(select("", ("Juniper Ward",), [WARD]), part="Which ward?"),
+        replace(select("", (REFUSAL,), [WARD]), part="Since when?"),
+    ]
+    answer = cited("Which ward, and since when?", together(parts), [WARD])
+    assert (answer.text, answer.unanswered) == ("Juniper Ward [1].", ("Since when?",))
+    assert answer.doubt("Which ward, and since when?", [WARD]) == "no answer was found to “Since when?”"
+
+
+MINUTES = replace(passage("Pump P3 has been back in service since 19 March 2026."), document_id="same", document="minutes [7].docx")
+REPORT = replace(passage("P3 returned to service on 12 March 2026.", edge="plant"), document_id="same", document="report.pdf")
+
+
+async def said_by_documents(replies, otherwise="2026"):
+    """The answer to a question that compares two documents, each of which is asked alone."""
+
+    def reply(prompt):
+        asked = prompt.messages[-1].content
+        return next((text for said, text in replies.items() if said in asked and sum(other in asked for other in replies) == 1), otherwise)
+
+    question = "Since when is pump P3 back in service, according to the board and according to the contractor?"
+    strangers = [
+        replace(passage(f"Meter {n} was exchanged.", edge="field"), document_id=f"meters-{n}", document=f"meters-{n}.md") for n in range(3)
+    ]
+    passages = [*strangers, MINUTES, REPORT]
+    model = ScriptedGenerator(reply, lambda _: {"Yes": math.log(0.9), "No": math.log(0.1)})
+    found = await draft(
+        question, messages_over(question, passages, FENCE), passages, model, FENCE, Sampling(1, 50, 0.4, 7), Trace(), left_s=lambda: 5.0
+    )
+    return cited(question, found, passages), found
+
+
+async def test_documents_that_a_question_compares_are_asked_one_by_one_and_stand_beside_each_other():
+    answer, found = await said_by_documents({"19 March": "since 19 March 2026 [1]", "12 March": "on 12 March 2026 [1]"})
+    assert answer.text == (
+        "According to minutes.docx: Since 19 March 2026 [1]. According to report.pdf: On 12 March 2026 [2]. They do not say the same."
+    )
+    assert [one.edge for one in answer.citations] == ["ward", "plant"]
+    assert found.shown == pytest.approx(0.9)
+
+
+async def test_where_one_document_alone_says_something_the_question_is_answered_as_any_other():
+    answer, found = await said_by_documents({"19 March": "since 19 March 2026"}, otherwise=REFUSAL)
+    assert (found.parts, answer.text) == ((), "since 19 March 2026 [1]")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import gc
 import importlib
 import itertools
 import pkgutil
@@ -211,12 +212,16 @@ def _fits(item: Any, probe: str) -> bool:
 
 
 def cpu_seconds(work: Callable[[], object], *, budget_s: float) -> float:
-    """CPU time of this process for the work; raises TooSlowError when the budget is spent (the ``re`` engine looks for signals)."""
+    """CPU time of this process for the work; raises TooSlowError when the budget is spent (the ``re`` engine looks for signals).
+
+    No garbage is collected meanwhile: an error raised in a callback of the collector would be lost, and the work go on.
+    """
 
     def stop(*_: object) -> None:
         raise TooSlowError
 
     before = signal.signal(signal.SIGVTALRM, stop)
+    gc.disable()
     signal.setitimer(signal.ITIMER_VIRTUAL, budget_s)
     started = time.process_time()
     try:
@@ -225,6 +230,7 @@ def cpu_seconds(work: Callable[[], object], *, budget_s: float) -> float:
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
         signal.signal(signal.SIGVTALRM, before)
+        gc.enable()
 
 
 def applied(pattern: re.Pattern[Any], operation: str, text: str | bytes) -> None:

@@ -33,6 +33,7 @@ EDGE_BODIES = {
     ("POST", "/v1/documents"): {"name": "a.md", "text": "Juniper Ward.", "title": "A", "labels": ["public"]},
     ("PUT", "/v1/documents/{document_id}/labels"): {"labels": ["public"]},
     ("PUT", "/v1/documents/{document_id}/name"): {"name": "a.txt"},
+    ("POST", "/v1/reread"): {"format": "md"},
     ("POST", "/v1/estimate"): {"documents": [{"name": "a.md", "text": "Juniper Ward.", "title": "", "labels": []}]},
     ("POST", "/v1/query"): {"question": "Which ward?", "mode": "local", "stream": False, "n": 1, "allow_escalation": "no", "filters": {}},
     ("POST", "/v1/retrieve"): {"question": "Which ward?", "budget_tokens": 50, "top_k": 3, "mode": "local", "purpose": "treatment"},
@@ -84,6 +85,7 @@ VALUES = {  # of path parameters
     "query_id": "q1",
     "memory_id": "m1",
     "number": "1",
+    "page": "1",
     "key": "k1",
     "key_id": "k1",
 }

@@ -40,7 +40,8 @@ types = ["people"]
 """
 NONE = "version = 1\nunlabelled = 'fall'"
 PUMP = "Juniper Ward uses the Maristow Pump. The Maristow Pump has a CX-40 battery pack. Ann Lee leads Juniper Ward."
-SHORT = json.dumps([{"code": "x", "message": "the model did not answer", "chunk_id": "d1:7"}])
+SHORTFALL = {"code": "model_error", "message": "the model did not answer", "chunk_id": "d1:7"}
+SHORT = json.dumps([SHORTFALL, *({"code": "x", "message": f"{n} comments are not in the text", "chunk_id": ""} for n in range(3))])
 PROBLEMS = (Problem("a.md", "it cannot be read"),)
 FOLDERS = [
     FolderState("/data/reports", "night", "reports/", ran_at=1.0, files=3, left_out=2, problems=PROBLEMS, more_problems=4),
@@ -67,7 +68,12 @@ def full_answer(**changes):
     fields = {"gate": gate, "edges": edges, "memory": memory, "trace": (*steps, TraceStep("cloud: reduce", 3.0, 1, 9, 9))}
     said = {"reason": "one site is away", "coverage": "2 of 3 reports"}
     text = "They failed [1]. The seal leaked [2] [3]."
-    return Answer("q1", text, (home, other, hidden), **{"route": "cloud", "closest": (home, other), **fields, **said, **changes})
+    return Answer(
+        "q1",
+        text,
+        (home, other, hidden),
+        **{"route": "cloud", "closest": (home, other), "unanswered": ("since when?",), **fields, **said, **changes},
+    )
 
 
 ANSWERS = (

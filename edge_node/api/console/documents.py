@@ -16,7 +16,7 @@ from edge_node.api.access import Node
 from edge_node.api.console.access import ConsoleRoute
 from edge_node.api.documents import accepted, cancel_job, delete_document, from_form, get_job, get_receipt, retry_job
 from edge_node.documents.estimate import Estimate
-from edge_node.documents.readers import SUFFIXES
+from edge_node.documents.parsers import SUFFIXES
 from edge_node.node import EdgeNode
 from edge_node.policy.shares import MEANING
 from shared.errors import Conflict, InputError, NotFound

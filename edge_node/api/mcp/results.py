@@ -8,7 +8,7 @@ from typing import Any
 from pydantic import BaseModel
 
 from edge_node.api.mcp.harmless import framed
-from edge_node.api.sources import NOT_CERTAIN, listed, listed_closest
+from edge_node.api.sources import doubts, listed, listed_closest
 from shared.missing import summaries_reason
 from shared.records import Citation, EdgeReport, Mark, located, place_of
 
@@ -19,7 +19,7 @@ class AnswerResult(BaseModel):
     """An answer. ``citations`` resolve the markers [n] of its text; ``edges``: the sites that were asked for it.
 
     ``certain``: False: it stands in the passages that it cites, but read them. ``closest``: then, and where there is none, the sentences
-    nearest the question.
+    nearest the question. ``unanswered``: parts of the question to which no answer was found.
     """
 
     query_id: str
@@ -29,6 +29,7 @@ class AnswerResult(BaseModel):
     route: str
     citations: tuple[Citation, ...]
     closest: tuple[Citation, ...]
+    unanswered: tuple[str, ...]
     edges: tuple[EdgeReport, ...]
     partial: bool
     degraded: bool
@@ -129,7 +130,7 @@ def answer_text(told: AnswerResult) -> str:
         if told.would_ask
         else "",
     )
-    doubt = NOT_CERTAIN if told.answered and not told.certain else ""
+    doubt = doubts(told.unanswered, answered=told.answered, certain=told.certain)
     parts = (told.answer, doubt, told.coverage, listed(told.citations), listed_closest(told.closest), *notes)
     return "\n\n".join(filter(None, parts))
 

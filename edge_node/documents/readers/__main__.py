@@ -1,14 +1,13 @@
-"""``python -m edge_node.documents.readers FD LANGUAGES TESSDATA LIBRARIES…``: the process that readers' children are forked from.
+"""``python -m edge_node.documents.readers FD LANGUAGES TESSDATA REREADS``: the process that readers' children are forked from.
 
 It holds the readers' modules and nothing else: no key, no store, no socket but the control socket ``FD`` and a child's own. On the
 control socket the edge writes a line and gets one:
 
-- ``read SECONDS MEMORY_BYTES OUTPUT_BYTES`` with a descriptor: a child reads one document from that socket, answers there and ends;
-  the reply is its pid.
+- ``read SECONDS MEMORY_BYTES OUTPUT_BYTES`` with a descriptor: a child takes one request and its document from that socket, answers
+  there and ends; the reply is its pid.
 - ``end PID``: the child is killed if it still runs; the reply is its wait status.
 
-``LANGUAGES`` and ``TESSDATA`` say in which languages text in images is recognised (``tessdata.Recognition``), ``LIBRARIES`` in which
-folders the library that reads PDF files may lie (``native.Library``). It is loaded here, so that children need not.
+The last three say how text in images is recognised (``tessdata.Recognition.arguments``).
 
 A child begins in milliseconds, because the modules are loaded already, and it never sees another document. It ends with its parent.
 """
@@ -25,10 +24,11 @@ import sys
 from pathlib import Path
 from typing import NoReturn
 
-from edge_node.documents.readers import load_all, read
+import orjson
+
+from edge_node.documents.parsers import PARSERS
 from edge_node.documents.readers.confinement import confine
-from edge_node.documents.readers.framing import HEAD, Failed, take_document, write_answer
-from edge_node.documents.readers.native import pdfium
+from edge_node.documents.readers.framing import HEAD, Answer, Failed, Request, take_request, write_answer
 from edge_node.documents.readers.tessdata import FOLDERS, Recognition, chosen
 from shared.errors import ReaderUnavailable, UnreadableDocument
 
@@ -57,7 +57,6 @@ def serve(control: socket.socket) -> None:
 
 
 def _fork(control: socket.socket, descriptor: int, seconds: int, memory_bytes: int, output_bytes: int) -> int:
-    pdfium.load()
     pid = os.fork()
     if pid == 0:
         control.close()
@@ -74,16 +73,28 @@ def _end(pid: int) -> int:
 def _read_one(descriptor: int, seconds: int, memory_bytes: int, output_bytes: int) -> NoReturn:
     line = socket.socket(fileno=descriptor)
     stream = line.makefile("rwb")
-    name, raw = take_document(stream)
+    request, raw = take_request(stream)
     _limit(seconds, memory_bytes)
     try:
-        confine([*pdfium.folders, *map(Path, (*FOLDERS, *filter(None, [chosen.get().joined])))])
-        write_answer(stream, read(name, raw), most_bytes=output_bytes)
+        confine(map(Path, (*FOLDERS, *filter(None, [chosen.get().joined]))))
+        write_answer(stream, _answer(request, raw), most_bytes=output_bytes)
     except (UnreadableDocument, ReaderUnavailable) as error:
         write_answer(stream, Failed.of(error), most_bytes=output_bytes)
     except MemoryError:
         os._exit(OUT_OF_MEMORY)  # with the line still open: when the edge sees its end, the status stands
     os._exit(0)  # what a parser has left behind is not tidied up: that could take long
+
+
+def _answer(request: Request, raw: bytes) -> Answer:
+    match request.task:
+        case "read":
+            return PARSERS.read(request.name, raw)
+        case "page":
+            return PARSERS.page_image(request.name, raw, request.page, mark=request.mark, width=request.width)
+        case "versions":
+            return orjson.dumps(sorted(PARSERS.versions))
+        case "media_types":
+            return orjson.dumps(PARSERS.media_types)
 
 
 def _limit(seconds: int, memory_bytes: int) -> None:
@@ -107,9 +118,7 @@ def _limit(seconds: int, memory_bytes: int) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the edge, which closes the control socket when it stops
-    chosen.set(Recognition(*sys.argv[2:4]))
-    pdfium.folders = tuple(map(Path, sys.argv[4:]))
-    load_all()
-    pdfium.load()
+    chosen.set(Recognition.of(*sys.argv[2:5]))
+    PARSERS.load_all()
     gc.freeze()
     serve(socket.socket(fileno=int(sys.argv[1])))

@@ -231,7 +231,7 @@ def filter_program(machine: str, pid: int) -> bytes:
             _instruction(LOAD, CALL),
             *_when(IF_AT_LEAST, X32_CALLS, REFUSE),
             *(part for number in forbidden if number is not None for part in _when(IF_EQUAL, number, REFUSE)),
-            *_when(IF_EQUAL, MKDIR[place], THERE),  # kreuzberg makes sure of its folder, and takes no other error
+            *_when(IF_EQUAL, MKDIR[place], THERE),  # a library that makes sure of a folder takes no other error
             *_when(IF_EQUAL, MKDIRAT[place], THERE),
             *_when(IF_EQUAL, CLONE3[place], ABSENT),  # its arguments cannot be looked at; the C library takes the older call then
             *_of(TGKILL[place], *_unless(IF_EQUAL, pid, REFUSE)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import struct
 from dataclasses import asdict, dataclass, replace
 from io import BufferedIOBase
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import orjson
 
@@ -17,8 +17,23 @@ HEAD = struct.Struct(">Q")
 MAX_HEADER_BYTES = 65_536
 MAX_SHORTFALLS = 40
 MAX_OUTPUT_BYTES = 4 * MAX_TEXT_CHARS  # of the text in UTF-8
+MAX_PARSERS = 64  # of one document and what is inside
 MAX_WORD_CHARS = 64
 MAX_MESSAGE_CHARS = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What a child is to do with the document that follows: its text, or a picture of a page as ``PageImage`` draws it.
+
+    ``versions``, ``media_types``: those of all parsers, as JSON; of no document.
+    """
+
+    name: str
+    task: Literal["read", "page", "versions", "media_types"] = "read"
+    page: int = 0
+    mark: str = ""
+    width: int = 0
 
 
 class BrokenAnswerError(ValueError):
@@ -56,48 +71,55 @@ class Failed:
         return error
 
 
-def write_document(stream: BufferedIOBase, name: str, raw: bytes) -> None:
-    """Send a document to a child."""
-    _write(stream, name.encode("utf-8", errors="replace"), raw)
+Answer: TypeAlias = "ReadText | Failed | bytes"  # bytes: a picture, or JSON
 
 
-def take_document(stream: BufferedIOBase) -> tuple[str, bytes]:
-    """What ``write_document`` sent. Raises BrokenAnswerError if that breaks off."""
-    name, raw = _take(stream, most_header=2**32, most_body=2**62)
-    return name.decode("utf-8"), raw
+def write_request(stream: BufferedIOBase, request: Request, raw: bytes) -> None:
+    """Send a child its task and its document."""
+    name = request.name.encode("utf-8", errors="replace").decode("utf-8")
+    mark = request.mark.encode("utf-8", errors="replace").decode("utf-8")
+    _write(stream, orjson.dumps(asdict(request) | {"name": name, "mark": mark}), raw)
 
 
-def write_answer(stream: BufferedIOBase, answer: ReadText | Failed, *, most_bytes: int) -> None:
-    """Send what became of a document; a text of more than ``most_bytes`` of UTF-8 becomes a failure.
+def take_request(stream: BufferedIOBase) -> tuple[Request, bytes]:
+    """What ``write_request`` sent. Raises BrokenAnswerError if that breaks off."""
+    header, raw = _take(stream, most_header=2**32, most_body=2**62)
+    return Request(**orjson.loads(header)), raw
+
+
+def write_answer(stream: BufferedIOBase, answer: Answer, *, most_bytes: int) -> None:
+    """Send what became of a document; more than ``most_bytes``, of a text in UTF-8, becomes a failure.
 
     >>> import io
     >>> stream = io.BytesIO()
     >>> write_answer(stream, ReadText("Ward", "28 beds."), most_bytes=100)
     >>> _ = stream.seek(0)
     >>> take_answer(stream, most_bytes=100)
-    ReadText(title='Ward', text='28 beds.', places=(), shortfalls=(), tables=())
+    ReadText(title='Ward', text='28 beds.', places=(), shortfalls=(), tables=(), parsers=())
     """
-    body = _body(answer) if isinstance(answer, ReadText) else b""
+    body = _body(answer)
     if len(body) > most_bytes and isinstance(answer, ReadText) and answer.tables:
         answer = replace(answer, tables=())
         body = _body(answer)
     if len(body) > most_bytes:
         answer, body = Failed("too_large", f"holds more than {most_bytes} bytes of text", "split the document and add the parts"), b""
-    header = _header(answer) if isinstance(answer, ReadText) else asdict(answer)
-    _write(stream, orjson.dumps(header), body)
+    _write(stream, orjson.dumps(_header(answer)), body)
 
 
-def take_answer(stream: BufferedIOBase, *, most_bytes: int) -> ReadText | Failed:
+def take_answer(stream: BufferedIOBase, *, most_bytes: int) -> Answer:
     """What a child answered. Raises BrokenAnswerError for anything else, after ``most_bytes`` of it at most."""
     header, body = _take(stream, most_header=MAX_HEADER_BYTES, most_body=most_bytes)
     try:
         match orjson.loads(header):
-            case {"title": str(title), "length": int(length), "shortfalls": list(said)} if 0 <= length <= len(body):
+            case {"is_text": False}:
+                return body
+            case {"title": str(title), "length": int(length), "shortfalls": list(said), "parsers": list(tags)} if 0 <= length <= len(body):
+                parsers = tuple(str(tag)[:MAX_WORD_CHARS] for tag in tags[:MAX_PARSERS])
                 beside = orjson.loads(body[length:] or b"{}")
                 places = tuple((int(at), str(place)[:MAX_PLACE_CHARS]) for at, place in beside.get("places", ()))
                 shortfalls = tuple((str(code)[:MAX_WORD_CHARS], str(text)[:MAX_MESSAGE_CHARS]) for code, text in said[:MAX_SHORTFALLS])
                 tables = tuple(_table(table) for table in beside.get("tables", ()))
-                return ReadText(title, body[:length].decode("utf-8"), places, shortfalls, tables)
+                return ReadText(title, body[:length].decode("utf-8"), places, shortfalls, tables, parsers)
             case {"reason": str(reason), "message": str(message), "next_step": str(step), "detail": str(detail)}:
                 texts = (text[:MAX_MESSAGE_CHARS] for text in (message, step, detail))
                 return Failed(reason[:MAX_WORD_CHARS], *texts)
@@ -106,10 +128,14 @@ def take_answer(stream: BufferedIOBase, *, most_bytes: int) -> ReadText | Failed
     raise BrokenAnswerError("another form")
 
 
-def _body(found: ReadText) -> bytes:
-    """The text, and behind it where its places begin, and its tables."""
-    beside = {"places": found.places, "tables": found.tables}
-    return found.text.encode("utf-8") + (orjson.dumps(beside) if found.places or found.tables else b"")
+def _body(answer: Answer) -> bytes:
+    """Of a text: it, and behind it where its places begin, and its tables."""
+    if isinstance(answer, Failed):
+        return b""
+    if isinstance(answer, bytes):
+        return answer
+    beside = {"places": answer.places, "tables": answer.tables}
+    return answer.text.encode("utf-8") + (orjson.dumps(beside) if answer.places or answer.tables else b"")
 
 
 def _table(told: dict[str, Any]) -> Table:
@@ -125,8 +151,17 @@ def _cell(told: Any) -> Cell:
     return told if told is None or isinstance(told, str | int | float) else str(told)
 
 
-def _header(found: ReadText) -> dict[str, Any]:
-    return {"title": found.title, "length": len(found.text.encode("utf-8")), "shortfalls": found.shortfalls[:MAX_SHORTFALLS]}
+def _header(answer: Answer) -> dict[str, Any]:
+    if isinstance(answer, Failed):
+        return asdict(answer)
+    if isinstance(answer, bytes):
+        return {"is_text": False}
+    return {
+        "title": answer.title,
+        "length": len(answer.text.encode("utf-8")),
+        "shortfalls": answer.shortfalls[:MAX_SHORTFALLS],
+        "parsers": answer.parsers[:MAX_PARSERS],
+    }
 
 
 def _write(stream: BufferedIOBase, header: bytes, body: bytes) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import signal
@@ -13,15 +14,24 @@ import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, replace
 from typing import Protocol
 
-from edge_node.documents.readers import read
+import orjson
+
+from edge_node.documents.parsers import PARSERS, read
 from edge_node.documents.readers.confinement import available
 from edge_node.documents.readers.controls import CONTROLS, IMAGE_CONTROL, Control
-from edge_node.documents.readers.framing import HEAD, MAX_OUTPUT_BYTES, BrokenAnswerError, Failed, take_answer, write_document
-from edge_node.documents.readers.native import default_folders
+from edge_node.documents.readers.framing import (
+    HEAD,
+    MAX_OUTPUT_BYTES,
+    Answer,
+    BrokenAnswerError,
+    Failed,
+    Request,
+    take_answer,
+    write_request,
+)
 from edge_node.documents.readers.tessdata import AS_INSTALLED, Recognition
 from edge_node.documents.readers.text import ReadText
 from shared.errors import DgragError, ReaderUnavailable, UnreadableDocument
@@ -30,6 +40,8 @@ log = logging.getLogger("dgrag.edge.readers")
 OUT_OF_MEMORY = 3  # exit status of a child, as in ``__main__``
 PATIENCE = 4  # seconds of the clock for each second of a core that a child may take: others work too
 START_S = 60.0  # for a fork, and for the first one with the modules' import and the unpacking of a library
+PAGE_SECONDS = 20  # of a core, at most, for the picture of a page …
+MAX_PAGE_BYTES = 16 * 2**20  # … and its size
 QUICK_S, REST = 5.0, 9  # a check that takes longer is not made again for so many times the rest of its time
 
 
@@ -60,6 +72,15 @@ class Reads(Protocol):
     async def read(self, name: str, raw: bytes) -> ReadText:
         """As ``readers.read``. Raises UnreadableDocument, ReaderUnavailable. Cancelled, it stops the reader."""
 
+    async def page_image(self, name: str, raw: bytes, page: int, *, mark: str = "", width: int = 0) -> bytes:
+        """As ``Registry.page_image``. Raises as ``read``. Cancelled, it stops the reader."""
+
+    async def versions(self) -> frozenset[str]:
+        """The version tags of the parsers that read now."""
+
+    async def media_types(self) -> dict[str, str]:
+        """As ``Registry.media_types``, of those."""
+
     async def check(self) -> tuple[ReaderFault, ...]:
         """Read the control files; what of them cannot be read."""
 
@@ -75,6 +96,18 @@ class ReadsHere:
     async def read(self, name: str, raw: bytes) -> ReadText:
         """As ``readers.read``."""
         return await asyncio.to_thread(read, name, raw)
+
+    async def page_image(self, name: str, raw: bytes, page: int, *, mark: str = "", width: int = 0) -> bytes:
+        """As ``Registry.page_image``."""
+        return await asyncio.to_thread(PARSERS.page_image, name, raw, page, mark=mark, width=width)
+
+    async def versions(self) -> frozenset[str]:
+        """As ``Registry.versions``."""
+        return await asyncio.to_thread(lambda: PARSERS.versions)
+
+    async def media_types(self) -> dict[str, str]:
+        """As ``Registry.media_types``."""
+        return await asyncio.to_thread(lambda: PARSERS.media_types)
 
     async def check(self) -> tuple[ReaderFault, ...]:
         """Nothing is checked."""
@@ -96,19 +129,15 @@ class ReaderLimits:
 class ReaderPool:
     """Reads each document in a child forked for it (``readers.__main__``), ``at_once`` children at the same time."""
 
-    def __init__(
-        self, limits: ReaderLimits, *, at_once: int, recognition: Recognition = AS_INSTALLED, folders: Sequence[Path] = ()
-    ) -> None:
-        """Start the process that the children are forked from; it loads its modules while nobody waits.
-
-        ``folders``: where the library that reads PDF files may lie, the first one that can hold it counts (``native.Library``).
-        """
+    def __init__(self, limits: ReaderLimits, *, at_once: int, recognition: Recognition = AS_INSTALLED) -> None:
+        """Start the process that the children are forked from; it loads its modules while nobody waits."""
         self._faults = dict[Control, ReaderFault]()
+        self._versions: frozenset[str] | None = None
         self._check_after = 0.0  # of the loop's clock
         self._limits = limits
         self._threads = ThreadPoolExecutor(at_once, thread_name_prefix="reader")  # each waits for one child
         self._recognition = recognition
-        self._forker = _Forker(recognition, tuple(folders) or default_folders())
+        self._forker = _Forker(recognition)
 
     @property
     def faults(self) -> tuple[ReaderFault, ...]:
@@ -132,6 +161,28 @@ class ReaderPool:
         if self._faults and asyncio.get_running_loop().time() >= self._check_after:
             await self._check(tuple(self._faults))
         return found
+
+    async def page_image(self, name: str, raw: bytes, page: int, *, mark: str = "", width: int = 0) -> bytes:
+        """As ``Registry.page_image``, in at most ``PAGE_SECONDS``; a picture of more than ``MAX_PAGE_BYTES`` is ``too_large``."""
+        seconds = min(PAGE_SECONDS, self._limits.seconds)
+        limits = replace(self._limits, seconds=seconds, output_bytes=MAX_PAGE_BYTES)
+        answer = await self._answer(Request(name, "page", page, mark, width), raw, limits)
+        assert isinstance(answer, bytes)
+        return answer
+
+    async def versions(self) -> frozenset[str]:
+        """Those of the process that the children come from, which may be other modules than this one's."""
+        if self._versions is None:
+            answer = await self._answer(Request("", "versions"), b"", self._limits)
+            assert isinstance(answer, bytes)
+            self._versions = frozenset(map(str, orjson.loads(answer)))
+        return self._versions
+
+    async def media_types(self) -> dict[str, str]:
+        """Of the same process."""
+        answer = await self._answer(Request("", "media_types"), b"", self._limits)
+        assert isinstance(answer, bytes)
+        return {str(suffix): str(each) for suffix, each in orjson.loads(answer).items()}
 
     async def check(self) -> tuple[ReaderFault, ...]:
         """Read the control files, images only where text in them is recognised; keeps in ``faults`` what cannot be read."""
@@ -157,9 +208,14 @@ class ReaderPool:
         return tuple(self._faults[control] for control in controls if control in self._faults)
 
     async def _read(self, name: str, raw: bytes) -> ReadText:
-        child = _Child(self._forker, self._limits)
+        answer = await self._answer(Request(name), raw, self._limits)
+        assert isinstance(answer, ReadText)
+        return answer
+
+    async def _answer(self, request: Request, raw: bytes, limits: ReaderLimits) -> ReadText | bytes:
+        child = _Child(self._forker, limits)
         try:
-            return await asyncio.get_running_loop().run_in_executor(self._threads, child.read, name, raw)
+            return await asyncio.get_running_loop().run_in_executor(self._threads, child.answer, request, raw)
         except asyncio.CancelledError:
             child.kill()
             raise
@@ -222,24 +278,27 @@ class _Child:
             if self._reader is not None:
                 self._reader.kill()
 
-    def read(self, name: str, raw: bytes) -> ReadText:
-        """As ``readers.read``. A document whose child ended because that of another one broke their parent is read once more."""
-        answer, status = self._attempt(name, raw)
+    def answer(self, request: Request, raw: bytes) -> ReadText | bytes:
+        """A child's answer, of the kind that its task has. Raises as ``readers.read``.
+
+        A document whose child ended because that of another one broke their parent is tried once more.
+        """
+        answer, status = self._attempt(request, raw)
         if answer is None and status is None and not self._killed:
-            answer, status = self._attempt(name, raw)
+            answer, status = self._attempt(request, raw)
         if isinstance(answer, Failed):
-            raise answer.to_error(name)
+            raise answer.to_error(request.name)
         if answer is None:
-            raise self._failure(name, signal.SIGKILL if status is None else status)
+            raise self._failure(request.name, signal.SIGKILL if status is None else status)
         return answer
 
-    def _attempt(self, name: str, raw: bytes) -> tuple[ReadText | Failed | None, int | None]:
+    def _attempt(self, request: Request, raw: bytes) -> tuple[Answer | None, int | None]:
         """The answer, None if none came, and how the child ended, None if its parent is gone."""
         ours, theirs = socket.socketpair()
         with ours:
             reader = self._begin(theirs)
             try:
-                answer = self._exchange(ours, name, raw)
+                answer = self._exchange(ours, request, raw)
             finally:
                 with self._lock:
                     self._reader = None
@@ -261,18 +320,20 @@ class _Child:
                 reader.kill()
         return reader
 
-    def _exchange(self, line: socket.socket, name: str, raw: bytes) -> ReadText | Failed | None:
-        """None: no whole answer came in time."""
+    def _exchange(self, line: socket.socket, request: Request, raw: bytes) -> Answer | None:
+        """None: no whole answer came in time, or one of another kind."""
         timer = threading.Timer(PATIENCE * self._limits.seconds, self.kill)
         timer.start()
         try:
             with line.makefile("rwb") as stream:
-                write_document(stream, name, raw)
-                return take_answer(stream, most_bytes=self._limits.output_bytes)
+                write_request(stream, request, raw)
+                answer = take_answer(stream, most_bytes=self._limits.output_bytes)
         except (OSError, BrokenAnswerError):
             return None
         finally:
             timer.cancel()
+        is_text = not isinstance(answer, bytes)
+        return answer if isinstance(answer, Failed) or is_text == (request.task == "read") else None
 
     def _failure(self, name: str, status: int) -> UnreadableDocument:
         if self._killed or (os.WIFSIGNALED(status) and os.WTERMSIG(status) == signal.SIGXCPU):
@@ -292,14 +353,26 @@ class _Child:
         return UnreadableDocument(name, "reader_failed", f"the reader ended {ended} before it had read it", next_step=step)
 
 
+_BEGIN = """
+import json, runpy, sys
+sys.path[:] = json.loads(sys.argv.pop(1))
+runpy.run_module(sys.argv.pop(1), run_name="__main__", alter_sys=True)
+"""
+
+
+def _python(module: str | None) -> list[str]:
+    """Begins a command that runs a module, isolated from its surroundings, with the packages that this process has."""
+    path = json.dumps([entry for entry in sys.path if entry])
+    return [sys.executable, "-I", "-c", _BEGIN, path, str(module)]
+
+
 class _Forker:
     """The process ``readers.__main__``; where it has died it is started again for the next child."""
 
-    def __init__(self, recognition: Recognition, folders: tuple[Path, ...]) -> None:
+    def __init__(self, recognition: Recognition) -> None:
         self._lock = threading.Lock()
         self._closed = False
         self._recognition = recognition
-        self._folders = folders
         log.info("readers are confined by %s", " and ".join(available()) or "limits of time, memory and files alone")
         self._process, self._control = self._start()
 
@@ -343,10 +416,10 @@ class _Forker:
     def _start(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_STREAM)
         ours.settimeout(START_S)
-        recognition = (self._recognition.wanted, self._recognition.joined)
+        recognition = self._recognition.arguments()
         with theirs:
             process = subprocess.Popen(  # noqa: S603 - our own words
-                [sys.executable, "-I", "-m", __package__, str(theirs.fileno()), *recognition, *map(str, self._folders)],
+                [*_python(__package__), str(theirs.fileno()), *recognition],
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,

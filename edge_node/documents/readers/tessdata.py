@@ -35,10 +35,27 @@ class TesseractData:
 
 @dataclass(frozen=True, slots=True)
 class Recognition:
-    """The languages that the settings name, by commas, "" for none; and a folder of the edge's own that may hold links to their data."""
+    """The languages that the settings name, by commas, "" for none; and a folder of the edge's own that may hold links to their data.
+
+    ``rereads``: whether a scan whose text layer is full of misread words is recognised again.
+    """
 
     wanted: str = ""
     joined: str = ""
+    rereads: bool = True
+
+    def arguments(self) -> tuple[str, str, str]:
+        """Itself as arguments of a process, as ``of`` takes them.
+
+        >>> Recognition.of(*Recognition("fra", "data", rereads=False).arguments())
+        Recognition(wanted='fra', joined='data', rereads=False)
+        """
+        return self.wanted, self.joined, "yes" if self.rereads else "no"
+
+    @classmethod
+    def of(cls, wanted: str, joined: str, rereads: str) -> Recognition:
+        """What ``arguments`` gave."""
+        return cls(wanted, joined, rereads == "yes")
 
     def names(self) -> tuple[str, ...]:
         """Languages to be used: those that are named, else those that are installed, first those whose texts a pack reads.
@@ -70,9 +87,9 @@ AS_INSTALLED = Recognition()
 chosen: ContextVar[Recognition] = ContextVar("recognition", default=AS_INSTALLED)  # of the process, or the task, that reads
 
 
-def recognition_of(wanted: str, state_dir: Path) -> Recognition:
+def recognition_of(wanted: str, state_dir: Path, *, rereads: bool = True) -> Recognition:
     """An edge's own, with its folder below ``state_dir``."""
-    return Recognition(wanted, str(state_dir.absolute() / "tessdata"))
+    return Recognition(wanted, str(state_dir.absolute() / "tessdata"), rereads)
 
 
 def prepared(made: Recognition) -> Recognition:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from edge_node.records import Table
 from shared.errors import UnreadableDocument
@@ -18,12 +18,18 @@ MAX_TITLE_CHARS = 200
 MAX_PLACE_CHARS = 120
 
 _LINE_ENDS = re.compile("\r\n?|[\x0b\x0c\x85\u2028\u2029]")
-# Control characters but tab and newline, lone surrogates, and signs without width that would split a word for every later match.
-_UNWANTED = re.compile("[\x00-\x08\x0e-\x1f\x7f-\x9f\xad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]")
+# Control characters but tab and newline: a blank stands where they part two words or figures.
+_CONTROLS = "\x00-\x08\x0e-\x1f\x7f-\x9f"
+_CONTROL_RUN = re.compile(rf"[{_CONTROLS}]+")
+_COLOURS = re.compile("\x1b\\[[0-9;]{0,20}[A-Za-z]")  # and other commands to a terminal
+_CUT = re.compile("\xad[ \t]{0,80}\n[ \t]{0,80}(?=[^\\W\\d_])")  # a soft hyphen that a line's end made visible
+# What is left of them, lone surrogates, and signs without width that would split a word for every later match.
+_UNWANTED = re.compile(rf"[{_CONTROLS}\xad\u200b\u200e\u200f\u202a-\u202e\u2060\u2066-\u2069\ufeff\ufffe\uffff\ud800-\udfff]")
 _MAX_MARKS = 30  # on one letter, as in Unicode's stream-safe format: NFC takes time with the square of their number
 _MARKS = re.compile(rf"[^\w\s\x00-\x7f]{{{_MAX_MARKS + 1},}}")
 _BLANK_LINES = re.compile(r"\n{3,}")
 _KEPT_OF_DATA = 64  # characters: enough to see what it was
+_SHORT = 1_000  # too short for such data
 _DATA = re.compile(rf"(?<![\w+/=-])([\w+/=-]{{{_KEPT_OF_DATA}}})[\w+/=-]{{960,}}+", re.ASCII)  # Base64 in one line: no word is so long
 _LOST = "\ufffd"  # stands for bytes that are no character
 _MAX_LOST_SHARE = 0.2  # French that is read as ASCII loses 4 % of its characters, noise half of them
@@ -38,18 +44,32 @@ class ReadText:
     places: tuple[Mark, ...] = ()  # of the text as it is here: with places, it is normalised already
     shortfalls: tuple[tuple[str, str], ...] = ()  # code and message: what of the document could not be read, or not well
     tables: tuple[Table, ...] = ()  # as they were found in it, beside their rows' sentences in the text
+    parsers: tuple[str, ...] = field(default=(), compare=False)  # the version tags of those that read it and what is inside
 
 
 def normalised(text: str) -> str:
     r"""Return ``text`` in NFC, with ``\n`` line ends, without control characters, lone surrogates, runs of blank lines and Base64.
 
+    A word that a soft hyphen has cut at a line's end is whole; what control characters part stays parted.
+
     >>> normalised('Cafe\u0301\r\n\r\n\r\n\x00two\ud800  \n')
     'Café\n\ntwo'
+    >>> normalised('5\x9610 mg of Po\xad\nlitik')
+    '5 10 mg of Politik'
     """
-    text = _UNWANTED.sub("", _LINE_ENDS.sub("\n", text)).replace("\xa0", " ")
+    if len(text) < _SHORT and text.isascii() and text.isprintable():
+        return text.rstrip()
+    text = _CUT.sub("", _COLOURS.sub("", _LINE_ENDS.sub("\n", text)))
+    text = _UNWANTED.sub("", _CONTROL_RUN.sub(_blank_between, text)).replace("\xa0", " ")
     text = unicodedata.normalize("NFC", _MARKS.sub(_fewer_marks, text))
     text = _DATA.sub(r"\1…", text)
     return _BLANK_LINES.sub("\n\n", "\n".join(line.rstrip() for line in text.split("\n"))).strip("\n")
+
+
+def _blank_between(run: re.Match[str]) -> str:
+    """A blank for control characters that part two words, nothing for others."""
+    before, after = run.string[max(run.start() - 1, 0) : run.start()], run.string[run.end() : run.end() + 1]
+    return " " if before.strip() and after.strip() else ""
 
 
 def _fewer_marks(run: re.Match[str]) -> str:
@@ -59,6 +79,11 @@ def _fewer_marks(run: re.Match[str]) -> str:
 def one_line(text: str) -> str:
     """Return ``text`` as a title: normalised, white space squeezed, at most ``MAX_TITLE_CHARS`` characters."""
     return " ".join(normalised(text).split())[:MAX_TITLE_CHARS].rstrip()
+
+
+def shortened_place(place: str) -> str:
+    """Return the name of a place as one line of at most ``MAX_PLACE_CHARS`` characters."""
+    return one_line(place)[:MAX_PLACE_CHARS]
 
 
 def stem(name: str) -> str:
@@ -112,7 +137,7 @@ def placed(name: str, parts: Iterable[tuple[str, str]], *, separator: str = "\n"
         at = 0
         for place, text in parts:
             if kept := normalised(text):
-                marks.append((at, one_line(place)[:MAX_PLACE_CHARS]))
+                marks.append((at, shortened_place(place)))
                 at += len(kept) + len(separator)
                 yield kept
 
@@ -150,11 +175,3 @@ def row_sentence(header: Sequence[str], cells: Sequence[str]) -> str:
     pairs = [(" ".join(label.split()), " ".join(cell.split())) for label, cell in zip(names, cells, strict=False)]
     line = "; ".join(f"{label}: {cell}" if label else cell for label, cell in pairs if cell)
     return line if not line or line.endswith((".", "!", "?")) else line + "."
-
-
-def table_sentences(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Return a table whose first row names the columns as sentences; a table of one row stays one line."""
-    filled = [row for row in rows if any(cell.strip() for cell in row)]
-    if len(filled) < 2:
-        return [row_sentence([], row) for row in filled]
-    return [row_sentence(filled[0], row) for row in filled[1:]]

@@ -235,7 +235,19 @@ def query_in(reply: str) -> str:
         return ""
     depth_free = re.match(r"(?:'(?:[^']|'')*'|\"[^\"]*\"|[^;'\"])*", text[found.start() :])
     query = depth_free[0] if depth_free else ""
-    return _in_brackets(" ".join(re.split(r"\n\s*\n", query)[0].split()))
+    return _over_rows(_in_brackets(" ".join(re.split(r"\n\s*\n", query)[0].split())))
+
+
+def _over_rows(query: str) -> str:
+    """A column less itself is 0 in each row; what is meant is how far its rows are apart.
+
+    >>> _over_rows('SELECT "a day" - "a day", car FROM fleet')
+    'SELECT MAX("a day") - MIN("a day"), car FROM fleet'
+    >>> _over_rows("SELECT km - least_km FROM fleet")
+    'SELECT km - least_km FROM fleet'
+    """
+    column = r'(?P<column>"[^"]{1,200}"|`[^`]{1,200}`|\w{1,200})'
+    return re.sub(rf"{column} - (?P=column)(?!\w)", r"MAX(\g<column>) - MIN(\g<column>)", query)
 
 
 def _in_brackets(query: str) -> str:

@@ -150,12 +150,16 @@ class TableStage:
     def _citation(self, n: int, cited: Cited) -> Citation:
         stored = cited.source.profile.stored
         place = stored.table.place(cited.row)
-        passage = self._store.passages(stored.key.document_id, (place,)).get(place)
         cells = ["" if cell is None else shown(cell) for cell in stored.table.rows[cited.row]]
-        quote = inert(one_line(row_sentence(stored.table.headings, cells)))[:MOST_QUOTE_CHARS]
-        if passage is None:
-            passage = Passage(self._store.first_chunk(stored.key.document_id), (0, 0))
-        where = stored.key.document_id, stored.document, passage.chunk_id, passage.span
+        sentence = row_sentence(stored.table.headings, cells)
+        quote = inert(one_line(sentence))[:MOST_QUOTE_CHARS]
+        document = stored.key.document_id
+        passage = (
+            self._store.passages(document, (place,)).get(place)
+            or self._store.saying(document, sentence)
+            or Passage(self._store.first_chunk(document), (0, 0))
+        )
+        where = document, stored.document, passage.chunk_id, passage.span
         return Citation(n, self._edge, *where, quote, 1.0, place=place)
 
 

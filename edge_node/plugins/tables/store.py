@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from operator import itemgetter
 
 from edge_node.database.schema import Database
@@ -156,12 +157,24 @@ class TableStore:
             chunks.append((ChunkId(row["chunk_id"]), row["start"], row["end"]))
             marks.update(_marks(row["places"]))
         starts, found = sorted(marks), dict[str, Passage]()
-        for at, after in zip(starts, [*(start - 1 for start in starts[1:]), 2**53], strict=True):
+        for at, following in pairwise([*starts, 2**53]):
+            after = following - 1
             around = [chunk for chunk in chunks if chunk[1] <= at < chunk[2]]
             if around and marks[at] in places and marks[at] not in found:
                 chunk_id, _, end = max(around, key=itemgetter(2))
                 found[marks[at]] = Passage(chunk_id, (at, min(after, end)))
         return found
+
+    def saying(self, document: DocumentId, sentence: str) -> Passage | None:
+        """The passage where a document says this: a row of a Word file or a PDF has no place."""
+        query = (
+            "SELECT chunk_id, start + instr(text, ?) - 1 AS at FROM chunks"
+            " WHERE document_id = ? AND instr(text, ?) > 0 ORDER BY ordinal LIMIT 1"
+        )
+        row = self._database.row(query, (sentence, document, sentence))
+        if row is None or not sentence:
+            return None
+        return Passage(ChunkId(row["chunk_id"]), (row["at"], row["at"] + len(sentence)))
 
     def first_chunk(self, document: DocumentId) -> ChunkId:
         """The chunk that is cited where none has a row's place."""

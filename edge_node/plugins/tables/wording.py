@@ -38,6 +38,17 @@ _TIME = re.compile(
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)day|(?:mon|diens|donners|frei|sams|sonn)tag|mittwoch",
     re.IGNORECASE,
 )
+_EXTREMES = tuple(  # each line: stems of words for the same
+    frozenset(map(stem, line.split()))
+    for line in (
+        "minimum min minimal mindestbestand",
+        "maximum max maximal",
+        "last letzte letzter",
+        "first erste erster",
+        "oldest",
+        "next",
+    )
+)
 _HEDGED = re.compile(
     r"(?<!\w)(\w++)\s*+(?:[<>=]++|LIKE)\s*+('\d{4}[^']*+')\s++OR\s++(?!\1\b)\w++\s*+(?:[<>=]++|LIKE)\s*+\2",
     re.IGNORECASE,
@@ -152,18 +163,7 @@ def _is_in_heading(question: TableQuestion, outcome: Outcome) -> bool:
     """Whether a column is itself the least or the last of something: "Minimum", "Last turned"."""
     words = stems_of(question.text)
     headings = [stems for source in outcome.read for stems in source.profile.headings]
-    extremes = {
-        "minimum",
-        "maximum",
-        "min",
-        "max",
-        "last",
-        "first",
-        "oldest",
-        "next",
-        "mindestbestand",
-    }
-    return any(stems & words & {stem(one) for one in extremes} for stems in headings)
+    return any(stems & same and words & same for same in _EXTREMES for stems in headings)
 
 
 def _unmet(question: TableQuestion, outcome: Outcome) -> str:

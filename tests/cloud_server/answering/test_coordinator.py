@@ -131,11 +131,16 @@ SHORT = "In March [1]."
         ((SHORT, SHORT, SHORT), 0.7, "not certain"),
         ((SHORT, "In June", SHORT), 0.1, "not certain"),
         ((SHORT, REFUSAL, SHORT), 0.1, "not certain"),
+        ((SHORT, "In June", SHORT), 0.7, "none"),
+        ((SHORT, "In June", REFUSAL), 0.1, "none"),
         ((SHORT, SHORT, SHORT), 0.95, "none"),
         ((SHORT, REFUSAL, REFUSAL), 0.1, "none"),
         (("In July", "In July", "July"), 0.1, "none"),
     ],
-    ids=["all agree", "the check doubts it", "one differs", "one refuses", "the check denies it", "most refuse", "a date of no passage"],
+    ids=[
+        *("all agree", "the check doubts it", "one differs", "one refuses", "one differs and the check doubts it"),
+        *("one differs and one refuses", "the check denies it", "most refuse", "a date of no passage"),
+    ],
 )
 async def test_an_answer_is_certain_where_all_drafts_say_it_and_the_check_does_not_doubt_it(tmp_path, kit, answers, no, outcome):
     async with kit.running(tmp_path, generator=drawing(answers, no), verify=True) as service:

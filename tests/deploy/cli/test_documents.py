@@ -60,6 +60,8 @@ class FakeEdge:
             named = [view for view in self.documents if asked.get("name") in (None, view["name"])]
             found = [view for view in named if asked.get("status", "") in ("", view["status"])]
             return httpx2.Response(200, json={"documents": found, "next": None})
+        if path == "/v1/reread":
+            return httpx2.Response(202, json={"documents": 2, "without_original": 1})
         if path.endswith("/retry"):
             return httpx2.Response(202, json={"name": "b.pdf", "job_id": "new job"})
         for view in self.documents:
@@ -204,6 +206,28 @@ def test_retry_of_all_that_is_parked(edge, dgrag):
     code, out, _ = dgrag("retry", "--all-parked", "--json")
     assert (code, json.loads(out)) == (0, {"jobs": [{"name": "b.pdf", "job_id": "new job"}]})
     assert edge.said("POST") == ["/v1/jobs/job of d2/retry"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "wanted"),
+    [
+        ((), {"document": "", "format": "", "all": False}),
+        (("--all",), {"document": "", "format": "", "all": True}),
+        (("--format", "pdf"), {"document": "", "format": "pdf", "all": False}),
+        (("--document", "a.md"), {"document": "a.md", "format": "", "all": False}),
+    ],
+)
+def test_documents_are_read_again_as_they_are_chosen(edge, dgrag, arguments, wanted):
+    code, out, _ = dgrag("edge", "reread", *arguments)
+    assert (code, out.splitlines()) == (
+        0,
+        ["2 documents will be read again", "1 document cannot be, as the files are no longer kept: send them again"],
+    )
+    assert json.loads(edge.asked[-1].content) == wanted
+
+
+def test_reread_wants_one_choice(edge, dgrag):
+    assert dgrag("edge", "reread", "--all", "--format", "pdf")[0] == 1
 
 
 @pytest.mark.parametrize("arguments", [(), ("a.md", "--all-parked")])

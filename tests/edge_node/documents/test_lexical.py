@@ -35,6 +35,13 @@ def test_case_plurals_and_small_words_make_no_difference():
     assert scores(index, "infusion pump") == scores(index, "WHICH Infusion Pumps were it?")
 
 
+def test_turkish_names_are_found_however_their_letters_are_typed():
+    index = LexicalIndex()
+    index.put([("d:0", "İzmir'de Işıl Çağlı çalışıyor."), ("d:1", "Nothing of the kind.")])
+    for typed in ("izmir", "İZMİR", "Izmir", "isil", "IŞIL", "Işıl", "cagli"):
+        assert [key for key, _ in index.matches(typed).top(5)] == ["d:0"], typed
+
+
 def test_a_rare_word_is_worth_more_than_a_common_one():
     index = index_of({"d:0": "pump ward", "d:1": "gate ward", "d:2": "night ward"})
     assert [key for key, _ in index.matches("gate ward").top(2)] == ["d:1", "d:0"]

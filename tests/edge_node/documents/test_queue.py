@@ -1,5 +1,7 @@
 """The queue: who may work on what, and how it ends."""
 
+import json
+
 import pytest
 
 from edge_node.database.schema import Database
@@ -216,15 +218,23 @@ def test_a_parked_document_is_retried_with_a_new_job_from_its_first_attempt(benc
     assert bench.documents.get(accepted.document_id)["code"] == ""
 
 
-def test_a_document_that_is_indexed_is_retried_only_if_it_has_shortfalls(bench):
+def fall_short(bench, code):
+    with bench.database.write() as tx:
+        tx.execute("UPDATE documents SET shortfalls = ?", (json.dumps([{"code": code, "message": "", "chunk_id": ""}] * bool(code)),))
+
+
+def test_a_document_that_is_indexed_is_retried_only_if_it_has_a_shortfall_that_another_try_may_mend(bench):
     accepted = bench.accept()
     bench.queue.take_next()
     bench.queue.record(accepted.job_id, Cost(2, 30, 10), ())
     bench.queue.finish([accepted.job_id])
-    with pytest.raises(Conflict, match="nothing is missing"):
-        bench.queue.retry(accepted.job_id)
-    with bench.database.write() as tx:
-        tx.execute("""UPDATE documents SET shortfalls = '[{"code": "low_yield"}]'""")
+    for code in ("", "comments_unread", "low_yield"):
+        fall_short(bench, code)
+        assert not bench.documents.get(accepted.document_id)["can_retry"]
+        with pytest.raises(Conflict, match="would do no better"):
+            bench.queue.retry(accepted.job_id)
+    fall_short(bench, "model_timeout")
+    assert bench.documents.get(accepted.document_id)["can_retry"]
     assert bench.queue.retry(accepted.job_id) != accepted.job_id
 
 

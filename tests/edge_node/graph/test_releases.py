@@ -21,8 +21,10 @@ from edge_node.memory.store import IncidenceStore, MemoryStore, Ratings
 from shared.errors import StoreError
 from shared.ports import SystemClock
 from shared.sqlite import add_functions
+from tests.edge_node.documents.test_originals import Counted
 from tests.support.releases import store_of_release
 from tests.support.running_edge import running_edge
+from tests.support.waiting import until
 
 KILL_AT_EACH_STATEMENT = """
 import os, shutil, sqlite3, sys
@@ -71,7 +73,7 @@ def earlier(request, tmp_path):
 
 def test_a_store_of_an_earlier_release_opens_and_every_checksum_holds(earlier):
     database = Database(earlier)
-    assert database.row("PRAGMA user_version")[0] == 14
+    assert database.row("PRAGMA user_version")[0] == 15
     with database.write() as tx:
         assert examine(tx) == ()
     database.close()
@@ -218,6 +220,28 @@ def test_a_migration_killed_at_any_statement_leaves_a_store_that_opens(earlier, 
 def test_a_store_of_a_newer_release_is_refused_in_words(v1):
     with closing(sqlite3.connect(v1)) as connection:
         connection.execute("PRAGMA user_version=99")
-    with pytest.raises(StoreError, match="schema 99, this release reads up to 14") as told:
+    with pytest.raises(StoreError, match="schema 99, this release reads up to 15") as told:
         Database(v1)
     assert "newer release" in told.value.next_step
+
+
+async def test_documents_of_release_13_are_read_again_from_their_files_and_what_reads_the_same_is_not_indexed(tmp_path):
+    database = Database(store_of_release("v13", tmp_path))
+    with database.write() as tx:
+        assert examine(tx) == ()
+    database.close()
+    async with running_edge(tmp_path, strategy="dgrag", memory="plain") as edge:
+        await until(lambda: edge.node._versions)
+        views = {view["name"]: view for view in (await edge.http.get("/v1/documents")).json()["documents"]}
+        assert {name: (view["parsers"], view["has_original"]) for name, view in views.items()} == {
+            name: ([], True) for name in ("broken.pdf", "ward.md", "years.csv")
+        }
+        assert (await edge.http.get("/v1/status")).json()["outdated"] == 2
+        file = await edge.http.get(f"/v1/documents/{views['years.csv']['document_id']}/original")
+        assert file.content.startswith(b"Region,2021")
+        counted = edge.node.worker._indexer = Counted(edge.node.strategy)
+        assert (await edge.http.post("/v1/reread", json={"all": True})).json() == {"documents": 3, "without_original": 0}
+        await edge.settled()
+        assert not any("Juniper" in text for text in counted.texts)
+        status = (await edge.http.get("/v1/status")).json()
+        assert (status["outdated"], status["documents"]["indexed"], status["documents"]["parked"]) == (0, 2, 1)

@@ -76,3 +76,17 @@ def test_closest_passages_are_the_sentences_nearest_the_question_and_never_a_quo
     sent = [passage("kept", "The dose is secret.", quotable=False), passage("a", "Owls hunt. The dose is 5 mg. It rains.")]
     found = closest_passages("What is the dose?", sent)
     assert [(one.n, one.edge, one.quote) for one in found] == [(1, "a", "The dose is 5 mg.")]
+
+
+def test_a_first_hop_that_the_model_names_is_cited_beside_the_passage_with_the_answer():
+    mill = passage("a", "Orrin Mill was founded by Ida Lund.")
+    ida = passage("b", "Ida Lund was born in Delft.")
+    other = passage("c", "Many a founder was born in a town, and Delft has several.")
+    _, citations = cite_answer("In which town was the founder of Orrin Mill born?", "Delft [1][2]", [mill, ida, other])
+    assert {one.edge for one in citations} >= {"a", "b"}
+
+
+def test_the_quote_is_a_sentence_with_a_word_of_the_answer_though_another_has_more_of_the_question():
+    sent = [passage("a", "Neighbours is a soap opera of television in Australia. It was made by Reg Watson.")]
+    _, citations = cite_answer("Who made the television soap opera Neighbours of Australia?", "Reg Watson [1]", sent)
+    assert citations[0].quote == "It was made by Reg Watson."

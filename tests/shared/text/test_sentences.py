@@ -43,3 +43,8 @@ def test_a_full_stop_within_a_sentence_ends_none(text):
 )
 def test_a_sentence_ends_where_another_begins(first, second):
     assert parts(f"{first} {second}") == [first, second]
+
+
+def test_a_name_with_a_mark_of_exclamation_ends_no_sentence():
+    text = "Pick Me Up! is British. Really? (it is) Yes! It is."
+    assert [text[start:end].strip() for start, end in sentences(text)] == ["Pick Me Up! is British.", "Really? (it is) Yes!", "It is."]

@@ -66,3 +66,9 @@ def test_words_without_a_value_have_none():
 )
 def test_answers_without_values_are_compared_by_their_words(one, other, is_same):
     assert same_answer(one, other) == is_same
+
+
+def test_values_of_two_kinds_do_not_make_two_answers_differ():
+    first = "Because of the tuberculosis that was diagnosed in 1917."
+    assert same_answer(first, "Because of tuberculosis, which was diagnosed when she was 34.")
+    assert not same_answer("It was diagnosed in 1917.", "It was diagnosed in 1918.")

@@ -8,8 +8,9 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from edge_node.documents.readers import mail, office, pdf, read, recognition, sheet, text
-from edge_node.documents.readers.native import pdfium
+from edge_node.documents.readers import read, text
+from edge_node.plugins.parsers import mail, ocr, pdf, sheets
+from edge_node.plugins.parsers.pdfium import Document, Word
 from shared.errors import UnreadableDocument
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
@@ -65,8 +66,10 @@ def same_sheet(count, rows):
 
 def same_slide(count):
     """A presentation that names one slide again and again."""
-    listed = '<p:sldId id="256" r:id="r1"/>' * count
-    return zipped({"ppt/presentation.xml": f"<p><p:sldIdLst>{listed}</p:sldIdLst></p>", "ppt/slides/slide1.xml": "<p/>"})
+    listed = f'<p:sldId id="256" r:id="r1" xmlns:r="{RELATIONS}"/>' * count
+    main = "http://schemas.openxmlformats.org/presentationml/2006/main"
+    show = f'<p:presentation xmlns:p="{main}"><p:sldIdLst>{listed}</p:sldIdLst></p:presentation>'
+    return zipped({"ppt/presentation.xml": show, "ppt/slides/slide1.xml": "<p/>"})
 
 
 def open_slides(count):
@@ -89,7 +92,7 @@ def parts(count):
 @pytest.fixture
 def unread(monkeypatch):
     """No part of a document may be read."""
-    for module, name in ((pdf, "extracted"), (office, "extracted"), (recognition, "extracted")):
+    for module, name in ((pdf, "_read"),):
         monkeypatch.setattr(module, name, None)
 
 
@@ -113,7 +116,7 @@ def test_what_has_too_many_is_refused_before_any_is_read(name, data, said):
 
 
 def test_rows_of_one_sheet_that_is_named_again_count_again(monkeypatch):
-    monkeypatch.setattr(sheet, "MAX_ROWS", 2_500)
+    monkeypatch.setattr(sheets, "MAX_ROWS", 2_500)
     assert read("a.xlsx", same_sheet(2, [1, 1_000])).text
     with pytest.raises(UnreadableDocument, match="more than 2500 rows"):
         read("a.xlsx", same_sheet(3, [1, 1_000]))
@@ -126,28 +129,27 @@ def test_a_mail_says_how_many_attachments_are_not_read():
 
 
 def test_a_tiff_says_that_the_images_beyond_the_first_are_not_read(monkeypatch):
-    monkeypatch.setattr(recognition, "MAX_IMAGES", 2)
-    tesseract = SimpleNamespace(data=lambda: SimpleNamespace(languages="English"), wanted="")
-    monkeypatch.setattr(recognition, "chosen", SimpleNamespace(get=lambda: tesseract))
+    monkeypatch.setattr(ocr, "MAX_IMAGES", 2)
     read_images = []
-    monkeypatch.setattr(recognition, "extracted", lambda name, *_, **__: read_images.append(name) or SimpleNamespace(content="pump"))
+
+    def words(self, image, points):
+        read_images.append(image)
+        return ocr.Recognised([Word(0, 0, 40, 10, text="pump", size=10)], 90)
+
+    monkeypatch.setattr(ocr.Engine, "read", words)
     found = read("a.tiff", images(3))
     assert len(read_images) == 2
     assert ("pages_unread", "only the first 2 of its images were read: split it") in found.shortfalls
 
 
-def test_the_pages_counted_are_those_read(make_pdf):
-    assert pdfium.page_count(make_pdf([["a"], ["b"], ["c"]])) == 3
-    assert pdfium.page_count(b"%PDF-1.7 damaged") == 0
-
-
 def test_null_control_reading_takes_far_longer_than_counting(monkeypatch):
     """Without text recognition, which would take minutes."""
-    absent = SimpleNamespace(data=lambda: None, wanted="")
-    monkeypatch.setattr(recognition, "chosen", SimpleNamespace(get=lambda: absent))
+    absent = SimpleNamespace(data=lambda: None, wanted="", rereads=True)
+    monkeypatch.setattr(ocr, "chosen", SimpleNamespace(get=lambda: absent))
     data = same_page(20_000)
     started = time.process_time()
-    pdfium.page_count(data)
+    with Document("a.pdf", data) as document:
+        assert document.page_count == 20_000
     counted_s = time.process_time() - started
     monkeypatch.setattr(text, "MAX_PAGES", 10**9)
     started = time.process_time()

@@ -11,6 +11,8 @@ pytestmark = pytest.mark.process
 SOUND = good()
 MUST_PARK = ("password", "misnamed", "bomb", "nested", "noise")
 MOST_CHARS = 10_000  # of text from any of these: what is not parked costs the queue little
+ROWS = {"quote.csv", "quote.tsv"}  # behind a quote that is never closed, which swallows none of them
+MOST_NAMED = 4  # times the bytes of such rows: each names its columns
 REASONS = {
     *("bad_archive", "bad_docx", "bad_html", "bad_image", "bad_json", "bad_mail", "bad_office", "bad_pdf", "bad_sheet", "bad_table"),
     *("empty", "encrypted", "no_text", "not_text", "too_large", "too_slow"),
@@ -30,7 +32,8 @@ async def test_ten_hostile_files_of_a_format_end_with_a_text_or_a_clear_reason(p
     for name, raw in hostile(suffix, SOUND[suffix]):
         try:
             text = (await pool.read(name, raw)).text
-            ends[name] = "" if 0 < len(text) <= MOST_CHARS else f"{len(text)} characters"
+            most = MOST_NAMED * len(raw) if name in ROWS else MOST_CHARS
+            ends[name] = "" if 0 < len(text) <= most else f"{len(text)} characters"
         except UnreadableDocument as error:
             ends[name] = error.reason if error.next_step else "without a next step"
     assert len(ends) == 10

@@ -3,7 +3,7 @@
 import pytest
 
 from edge_node.documents.readers import text as module
-from edge_node.documents.readers.text import MAX_TITLE_CHARS, capped, normalised, one_line, row_sentence, stem, suffix, table_sentences
+from edge_node.documents.readers.text import MAX_TITLE_CHARS, capped, normalised, one_line, row_sentence, stem, suffix
 from shared.errors import UnreadableDocument
 
 
@@ -11,8 +11,17 @@ def test_letters_and_accents_are_composed():
     assert normalised("Zu\u0308rich") == "Zürich"
 
 
-def test_nul_control_characters_and_lone_surrogates_are_removed():
-    assert normalised("a\x00b\x07c\ud83dd\x1be") == "abcde"
+def test_control_characters_part_words_and_lone_surrogates_go():
+    assert normalised("a\x00b\x07\x08c\ud83dd\x1be") == "a b cd e"
+    assert normalised("\x00first, \x00last\x00\n\x9fend") == "first, last\nend"
+
+
+def test_a_control_of_latin_1_never_fuses_figures():
+    assert normalised("Give 5\x9610 mg") == "Give 5 10 mg"
+
+
+def test_commands_to_a_terminal_go():
+    assert normalised("\x1b[31mred\x1b[0m") == "red"
 
 
 def test_signs_without_width_are_removed():
@@ -82,14 +91,6 @@ def test_a_row_sentence_skips_blank_cells_and_keeps_its_own_full_stop():
 
 def test_a_short_row_names_only_its_cells():
     assert row_sentence(["A", "B"], ["1"]) == "A: 1."
-
-
-def test_a_table_of_one_row_has_no_header():
-    assert table_sentences([["", ""], ["a", "b"]]) == ["a; b."]
-
-
-def test_an_empty_table_has_no_sentences():
-    assert table_sentences([]) == []
 
 
 def test_capped_stops_reading_at_the_cap(monkeypatch: pytest.MonkeyPatch):

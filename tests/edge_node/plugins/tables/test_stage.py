@@ -110,6 +110,23 @@ async def test_what_a_query_gives_is_said_with_the_rows_that_it_rests_on(tmp_pat
     assert (answer["answer"], [one["place"] for one in answer["citations"]]) == (said, places)
 
 
+WELLS = (("Well", "Max. yield (m3/h)", "Remark"), ("4", "110", "oldest"), ("7", "95", "seen by camera"))
+WEB_PAGE = "<h1>Wells</h1><table>" + "".join(f"<tr><td>{'<td>'.join(row)}</tr>" for row in WELLS) + "</table>"
+MARKDOWN = "\n".join(["# Wells", "", f"|{'|'.join(WELLS[0])}|", "|---|---|---|", *(f"|{'|'.join(row)}|" for row in WELLS[1:])])
+
+
+@pytest.mark.parametrize(("name", "text"), [("wells.html", WEB_PAGE), ("wells.md", MARKDOWN)])
+async def test_a_row_of_a_document_without_places_is_cited_where_it_stands_and_a_column_may_be_called_max(tmp_path, name, text):
+    model = Model("SELECT Max_yield_m3_h FROM wells WHERE Well = 7")
+    async with running_edge(tmp_path, generator=model.generator, memory="off") as edge:
+        await add(edge, name, text)
+        answer = await edge.ask("What is the maximum yield of well 7?")
+        (cited,) = answer["citations"]
+        said = edge.node.documents.text(cited["document_id"], start=cited["span"][0], end=cited["span"][1])[0]
+    assert answer["answer"].startswith("95")
+    assert cited["quote"] == said == "Well: 7; Max. yield (m3/h): 95; Remark: seen by camera."
+
+
 async def test_a_query_that_fails_is_written_once_more_with_what_sqlite_says(tmp_path):
     queries = "SELECT amount FROM stock WHERE Article = 'IS-200'", LOOKUP
     answer, model = await asked(tmp_path, "How many IS-200 are in stock?", *queries)

@@ -1,0 +1,157 @@
+"""XML: records and fields of any, outlines (.opml) and books (.fb2)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from lxml import etree
+
+from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
+from edge_node.documents.parsers import Parser
+from edge_node.documents.readers.text import stem
+from edge_node.plugins.parsers.json_lines import value_blocks
+from shared.errors import UnreadableDocument
+
+MAX_ELEMENTS = 500_000
+_HEADINGS = frozenset({"head", "heading", "subtitle", "title"})
+
+
+def parse_xml(name: str, data: bytes) -> ParsedDocument:
+    """The fields of records by their elements' names; the paragraphs of a text in order.
+
+    Raises UnreadableDocument: ``bad_xml``, ``too_large``.
+    """
+    root, shortfalls = _root(name, data)
+    if _is_text(root):
+        return ParsedDocument(tuple(_text_blocks(root, 0)), "", shortfalls)
+    value = _value(root)
+    path = "" if isinstance(value, dict) else _name(root)
+    return ParsedDocument(tuple(value_blocks(value, path)), stem(name), shortfalls)
+
+
+def parse_outline(name: str, data: bytes) -> ParsedDocument:
+    """The items of an outline, with their notes. Raises as ``parse_xml``."""
+    root, shortfalls = _root(name, data)
+    title = next((_words(each) for each in root.iter("{*}title")), "")
+    body = next(root.iter("{*}body"), root)
+    return ParsedDocument(tuple(_outline_blocks(body, 0)), title, shortfalls)
+
+
+def parse_book(name: str, data: bytes) -> ParsedDocument:
+    """The text of a book, its sections below their titles. Raises as ``parse_xml``."""
+    root, shortfalls = _root(name, data)
+    title = next((_words(each) for each in root.iter("{*}book-title")), "")
+    blocks: list[Block] = [TextBlock("heading", title, 1)] if title else []
+    for author in root.iterfind("{*}description/{*}title-info/{*}author"):
+        names = " ".join(map(_words, _children(author)))
+        blocks.append(TextBlock("paragraph", f"Author: {names}"))
+    for body in root.iterfind("{*}body"):
+        blocks += _text_blocks(body, 1)
+    return ParsedDocument(tuple(blocks), title, shortfalls)
+
+
+def _root(name: str, data: bytes) -> tuple[etree._Element, tuple[tuple[str, str], ...]]:
+    """The root of a file; of one with errors in it, of what can be read."""
+    shortfalls: tuple[tuple[str, str], ...] = ()
+    root = _parsed(data, is_lenient=False)
+    if root is None:
+        root = _parsed(data, is_lenient=True)
+        shortfalls = (("part_unread", "The XML has errors: what they hide is not in the text."),)
+    if root is None:
+        step = "save it as XML or text again"
+        raise UnreadableDocument(name, "bad_xml", "is not XML", next_step=step)
+    for number, _ in enumerate(root.iter()):
+        if number > MAX_ELEMENTS:
+            message = f"holds more than {MAX_ELEMENTS} elements"
+            step = "split the document and add the parts"
+            raise UnreadableDocument(name, "too_large", message, next_step=step)
+    return root, shortfalls
+
+
+def _parsed(data: bytes, *, is_lenient: bool) -> etree._Element | None:
+    parser = etree.XMLParser(
+        resolve_entities=False,
+        no_network=True,
+        huge_tree=False,
+        remove_comments=True,
+        remove_pis=True,
+        recover=is_lenient,
+    )
+    try:
+        return etree.fromstring(data, parser)
+    except (etree.XMLSyntaxError, ValueError):
+        return None
+
+
+def _name(element: etree._Element) -> str:
+    return str(element.tag).rpartition("}")[2]  # what a lenient parser gives may be no valid name
+
+
+def _children(element: etree._Element) -> list[etree._Element]:
+    return [child for child in element if isinstance(child.tag, str)]
+
+
+def _words(element: etree._Element) -> str:
+    return " ".join("".join(map(str, element.itertext())).split())
+
+
+def _is_mixed(element: etree._Element) -> bool:
+    """Whether words stand between its elements, as in a paragraph."""
+    tails = [child.tail or "" for child in element]
+    return len(element) > 0 and bool("".join([element.text or "", *tails]).strip())
+
+
+def _is_text(root: etree._Element) -> bool:
+    return _name(root) == "html" or any(_is_mixed(element) for element in root.iter("*"))
+
+
+def _text_blocks(element: etree._Element, level: int) -> Iterator[Block]:
+    """Elements with words in them are paragraphs; ``level`` is that of a title among them."""
+    name = _name(element)
+    if name == "binary":  # a picture of a book
+        return
+    children = _children(element)
+    if name in _HEADINGS:
+        yield TextBlock("heading", _words(element), max(level, 1))
+    elif not children or _is_mixed(element):
+        yield TextBlock("paragraph", _words(element))
+    else:
+        has_title = any(_name(child) in _HEADINGS for child in children)
+        for child in children:
+            yield from _text_blocks(child, level + has_title)
+
+
+def _value(element: etree._Element) -> Any:
+    """An element as JSON has it: its attributes and elements by name, else its text."""
+    fields = dict[str, Any]()
+    for key, value in element.attrib.items():
+        fields[str(etree.QName(key).localname)] = str(value)
+    groups = dict[str, list[Any]]()
+    for child in _children(element):
+        groups.setdefault(_name(child), []).append(_value(child))
+    for name, values in groups.items():
+        fields[name] = values if len(values) > 1 else values[0]
+    text = "" if groups else _words(element)
+    if not fields:
+        return text
+    return {**fields, "text": text} if text else fields
+
+
+def _outline_blocks(element: etree._Element, level: int) -> Iterator[Block]:
+    for child in _children(element):
+        parts = [child.get(key) for key in ("text", "title", "_note", "url", "xmlUrl")]
+        if text := ": ".join(dict.fromkeys(filter(None, parts))):
+            yield TextBlock("item", text, level)
+        yield from _outline_blocks(child, level + 1)
+
+
+BOOK = Parser("fictionbook", 1, parse_book, media_types={".fb2": "text/xml"})
+OUTLINE = Parser("outline", 1, parse_outline, media_types={".opml": "text/x-opml"})
+XML = Parser(
+    "xml",
+    1,
+    parse_xml,
+    guess=lambda start: start.startswith(b"<?xml"),
+    media_types={".xml": "text/xml"},
+)

@@ -1,0 +1,698 @@
+"""What PDFium knows of a page: words with their boxes, rules, pictures, form fields and notes.
+
+Coordinates are points, y downwards, turned so that words of one direction read to the right.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from functools import cache, partial
+from itertools import pairwise
+from types import TracebackType
+from typing import Any, Self
+
+import pypdfium2.raw as pdfium
+from pypdfium2_raw.bindings import _libs
+
+from shared.errors import UnreadableDocument
+
+MAX_OBJECTS = 30_000  # of a page that are looked at: a map has more, and no table in its lines
+MAX_CHARACTERS = 200_000  # of a page
+MAX_SEGMENTS = 4_000  # of a path: longer ones are drawings
+SEGMENTS_OF_A_BAR = 5
+MAX_FORM_DEPTH = 3  # of drawings in drawings
+MAX_ANNOTATIONS = 5_000  # of a page
+RULE_WIDTH = 2.5  # points: a thicker bar is an area
+INVISIBLE_MODES = (pdfium.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium.FPDF_TEXTRENDERMODE_CLIP)
+SLANTED = 4  # a direction beside the four of a right angle: watermarks
+_WORD = re.compile("[^\\s\x00-\x1f\ufffe\uffff]+")
+_CUT = ("\x02", "\ufffe")  # PDFium's signs for a hyphen at a line's end, in place of both
+_BOLD = re.compile("bold|black|heavy", re.IGNORECASE)
+_NEAR_WHITE = 250  # of 255, in each colour
+_UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff]")
+TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
+# the same functions as pdfium's, with numbers in place of pointers: each word asks for them
+_char_box = _libs["pdfium"]["FPDFText_GetLooseCharBox"]
+_char_box.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
+_char_box.restype = ctypes.c_int
+_text_object = _libs["pdfium"]["FPDFText_GetTextObject"]
+_text_object.argtypes = [ctypes.c_void_p, ctypes.c_int]
+_text_object.restype = ctypes.c_void_p
+
+
+@dataclass(slots=True)
+class Box:
+    """A rectangle, y downwards. ``size``: height of the line that it stands on, in points."""
+
+    left: float
+    top: float
+    right: float
+    bottom: float
+    size: float = 0.0
+
+    @property
+    def width(self) -> float:
+        """In points."""
+        return self.right - self.left
+
+    @property
+    def height(self) -> float:
+        """In points."""
+        return self.bottom - self.top
+
+    @property
+    def centre(self) -> tuple[float, float]:
+        """Its middle: x and y."""
+        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+
+    def contains(self, other: Box) -> bool:
+        """Whether the middle of the other one lies in it."""
+        x, y = other.centre
+        return self.left <= x <= self.right and self.top <= y <= self.bottom
+
+
+@dataclass(slots=True)
+class Word(Box):
+    """Signs without a blank between them, in logical order.
+
+    ``size``: height of its line, in points. ``is_cut``: a hyphen at its end was put there
+    by a line's end. ``confidence``: of a recognised
+    word, in percent.
+    """
+
+    text: str = ""
+    is_bold: bool = False
+    is_hidden: bool = False
+    is_cut: bool = False
+    confidence: float = 100.0
+
+
+@dataclass(slots=True)
+class Field:
+    """A form field's value where it stands: text, or whether a box is ticked."""
+
+    box: Box
+    name: str
+    value: str
+    is_ticked: bool | None = None
+
+
+@dataclass(slots=True)
+class Page:
+    """What stands on a page, by the direction in which its words run (0 to 3, SLANTED)."""
+
+    width: float
+    height: float
+    origin: tuple[float, float] = (0.0, 0.0)
+    words: dict[int, list[Word]] = field(default_factory=lambda: defaultdict(list))
+    rules: list[Box] = field(default_factory=list)
+    areas: list[Box] = field(default_factory=list)  # filled with another colour than white
+    pictures: list[Box] = field(default_factory=list)
+    fields: list[Field] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    attachments: int = 0
+    unmapped: int = 0  # signs whose font does not say which they are
+
+    @property
+    def is_scan(self) -> bool:
+        """Whether a picture covers most of it."""
+        area = self.width * self.height
+        return any(abs(each.width * each.height) > 0.6 * area for each in self.pictures)
+
+
+def turned(box: Box, direction: int) -> Box:
+    """A box of PDF's coordinates (y upwards) as one whose words read to the right."""
+    left, bottom, right, top = box.left, box.bottom, box.right, box.top
+    match direction:
+        case 1:
+            return Box(bottom, left, top, right)
+        case 2:
+            return Box(-right, bottom, -left, top)
+        case 3:
+            return Box(-top, -right, -bottom, -left)
+        case _:
+            return Box(left, -top, right, -bottom)
+
+
+@cache
+def _library() -> None:
+    pdfium.FPDF_InitLibrary()
+
+
+class Document:
+    """An open PDF, for ``with``. Raises UnreadableDocument: ``encrypted``, ``bad_pdf``."""
+
+    def __init__(self, name: str, data: bytes) -> None:
+        _library()
+        self._data = data  # PDFium reads from it until the document is closed
+        self._handle = pdfium.FPDF_LoadMemDocument64(data, len(data), None)
+        if not self._handle:
+            if pdfium.FPDF_GetLastError() == pdfium.FPDF_ERR_PASSWORD:
+                step = "save it without a password"
+                raise UnreadableDocument(name, "encrypted", "is behind a password", next_step=step)
+            step = "open and save it again as PDF"
+            raise UnreadableDocument(name, "bad_pdf", "is damaged, or not a PDF", next_step=step)
+        self._form: Any = None
+        self._info: Any = None
+        if pdfium.FPDF_GetFormType(self._handle) != pdfium.FORMTYPE_NONE:
+            self._info = pdfium.FPDF_FORMFILLINFO(version=2)
+            self._form = pdfium.FPDFDOC_InitFormFillEnvironment(self._handle, self._info)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> None:
+        if self._form:
+            pdfium.FPDFDOC_ExitFormFillEnvironment(self._form)
+        pdfium.FPDF_CloseDocument(self._handle)
+
+    @property
+    def page_count(self) -> int:
+        """Pages as its catalogue counts them."""
+        return int(pdfium.FPDF_GetPageCount(self._handle))
+
+    @property
+    def attachment_count(self) -> int:
+        """Files in the document as a whole."""
+        return max(0, int(pdfium.FPDFDoc_GetAttachmentCount(self._handle)))
+
+    @property
+    def title(self) -> str:
+        """The one that its properties state."""
+        return _wide(lambda *to: pdfium.FPDF_GetMetaText(self._handle, b"Title", *to))
+
+    def page(self, index: int) -> Page:
+        """What stands on a page; an empty one where it cannot be opened."""
+        handle = pdfium.FPDF_LoadPage(self._handle, index)
+        if not handle:
+            return Page(0, 0)
+        try:
+            return _Reader(handle, self._form).page()
+        finally:
+            pdfium.FPDF_ClosePage(handle)
+
+    def rotation(self, index: int) -> int:
+        """How many quarters clockwise a page is turned when it is shown."""
+        handle = pdfium.FPDF_LoadPage(self._handle, index)
+        if not handle:
+            return 0
+        try:
+            return int(pdfium.FPDFPage_GetRotation(handle)) % 4
+        finally:
+            pdfium.FPDF_ClosePage(handle)
+
+    def rendered(
+        self,
+        index: int,
+        *,
+        scale: float = 1.0,
+        width: int = 0,
+        most: int,
+        has_colours: bool = False,
+    ) -> tuple[bytes, int, int]:
+        """A page as it is seen, its width and height in pixels.
+
+        ``scale`` pixels a point, or ``width`` of them; ``most`` in all. A byte each, in grey, or
+        four: blue, green, red and nothing.
+        """
+        handle = pdfium.FPDF_LoadPage(self._handle, index)
+        if not handle:
+            return b"", 0, 0
+        try:
+            across = max(1.0, pdfium.FPDF_GetPageWidthF(handle))
+            down = max(1.0, pdfium.FPDF_GetPageHeightF(handle))
+            scale = width / across if width else scale
+            scale = min(scale, math.sqrt(most / (across * down)))
+            size = max(1, round(across * scale)), max(1, round(down * scale))
+            return self._drawn(handle, *size, has_colours=has_colours), *size
+        finally:
+            pdfium.FPDF_ClosePage(handle)
+
+    def _drawn(self, page: Any, width: int, height: int, *, has_colours: bool) -> bytes:
+        kind = pdfium.FPDFBitmap_BGRx if has_colours else pdfium.FPDFBitmap_Gray
+        bitmap = pdfium.FPDFBitmap_CreateEx(width, height, kind, None, 0)
+        if not bitmap:
+            raise MemoryError
+        try:
+            pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, width, height, 0xFFFFFFFF)
+            flags = pdfium.FPDF_ANNOT | (0 if has_colours else pdfium.FPDF_GRAYSCALE)
+            pdfium.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, flags)
+            if self._form:
+                pdfium.FPDF_FFLDraw(self._form, bitmap, page, 0, 0, width, height, 0, flags)
+            stride = pdfium.FPDFBitmap_GetStride(bitmap)
+            rows = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), stride * height)
+        finally:
+            pdfium.FPDFBitmap_Destroy(bitmap)
+        length = width * (4 if has_colours else 1)
+        if stride == length:
+            return rows
+        return b"".join(rows[at : at + length] for at in range(0, stride * height, stride))
+
+
+@dataclass(slots=True)
+class _Style:
+    """What all signs of one text object have in common."""
+
+    direction: int
+    is_bold: bool
+    is_invisible: bool
+    is_white: bool
+
+
+class _Reader:
+    """One open page."""
+
+    def __init__(self, page: Any, form: Any) -> None:
+        self._page = page
+        self._form = form
+        self._text: Any = None
+        self._has_to_left = False
+        self._styles = dict[int, _Style]()
+        self._rect = pdfium.FS_RECTF()
+        self._rect_address = ctypes.addressof(self._rect)
+        self._text_address: int | None = None
+        bounds = pdfium.FS_RECTF()
+        pdfium.FPDF_GetPageBoundingBox(page, bounds)
+        self._bounds = Box(bounds.left, bounds.top, bounds.right, bounds.bottom)
+
+    def page(self) -> Page:
+        bounds = self._bounds
+        found = Page(abs(bounds.width), abs(bounds.height), (bounds.left, bounds.bottom))
+        self._look_at_objects(found)
+        self._text = pdfium.FPDFText_LoadPage(self._page)
+        if self._text:
+            self._text_address = ctypes.cast(self._text, ctypes.c_void_p).value
+            try:
+                self._read_words(found)
+            finally:
+                pdfium.FPDFText_ClosePage(self._text)
+        self._read_annotations(found)
+        return found
+
+    # ------------------------------------------------------------------------------------ words
+
+    def _read_words(self, found: Page) -> None:
+        text = self._characters()
+        found.unmapped = len(_UNMAPPED.findall(text))
+        self._has_to_left = TO_LEFT.search(text) is not None
+        for match in _WORD.finditer(text):
+            is_cut = match.end() < len(text) and text[match.end()] in _CUT
+            pieces = list(self._pieces(text, match.start(), match.end()))
+            for direction, word in pieces:
+                found.words[direction].append(word)
+            if is_cut and pieces:
+                last = pieces[-1][1]
+                last.text += "-"
+                last.is_cut = True
+        paper = [*found.areas, *found.pictures]
+        for direction, words in found.words.items():
+            self._hide(found, words, [turned(each, direction) for each in paper], direction)
+
+    def _characters(self) -> str:
+        count = min(max(0, pdfium.FPDFText_CountChars(self._text)), MAX_CHARACTERS)
+        buffer = (ctypes.c_ushort * (2 * count + 2))()
+        taken = pdfium.FPDFText_GetText(self._text, 0, count, buffer)
+        raw = bytes(buffer)[: 2 * max(0, taken - 1)]
+        text = raw.decode("utf-16-le", errors="replace")
+        if len(text) == count:
+            return text
+        units = (pdfium.FPDFText_GetUnicode(self._text, at) for at in range(count))
+        return "".join(chr(unit) if unit < 0x110000 else "\ufffd" for unit in units)
+
+    def _pieces(self, text: str, start: int, end: int) -> Iterator[tuple[int, Word]]:
+        """A word, or several where its signs do not stand side by side or differ in size."""
+        style = self._style(self._handle(start), start)
+        first = self._box(start, style.direction)
+        last = first if end == start + 1 else self._box(end - 1, style.direction)
+        height = max(first.bottom - first.top, 0.1)
+        is_plain = (
+            abs(first.bottom - last.bottom) < 0.05 * height
+            and abs(first.top - last.top) < 0.05 * height
+            and first.left - 0.1 <= last.left < first.left + 1.2 * (end - start) * height
+            and not (self._has_to_left and TO_LEFT.search(text, start, end))
+        )
+        if is_plain:
+            box = Box(first.left, first.top, last.right, first.bottom)
+            yield style.direction, _word(text[start:end], box, style)
+            return
+        signs = list[tuple[str, Box]]()
+        for at in range(start, end):
+            handle = self._handle(at)
+            next_style = self._style(handle, at) if handle else style
+            box = self._box(at, next_style.direction)
+            if signs and not _goes_on(signs[-1], box, text[at], style, next_style):
+                yield style.direction, _joined(signs, style)
+                signs = []
+            if not signs:
+                style = next_style
+            signs.append((text[at], box))
+        yield style.direction, _joined(signs, style)
+
+    def _handle(self, at: int) -> int:
+        return _text_object(self._text_address, at) or 0
+
+    def _box(self, at: int, direction: int) -> Box:
+        if not _char_box(self._text_address, at, self._rect_address):
+            return Box(0, 0, 0, 0)
+        rect = self._rect
+        if direction == 0:
+            return Box(rect.left, -rect.top, rect.right, -rect.bottom)
+        return turned(Box(rect.left, rect.top, rect.right, rect.bottom), direction)
+
+    def _style(self, handle: int, at: int) -> _Style:
+        if handle not in self._styles:
+            self._styles[handle] = self._style_of(at)
+        return self._styles[handle]
+
+    def _style_of(self, at: int) -> _Style:
+        angle = -math.degrees(pdfium.FPDFText_GetCharAngle(self._text, at)) % 360
+        quarter = round(angle / 90) % 4
+        is_slanted = abs(angle - 90 * round(angle / 90)) > 8
+        item = pdfium.FPDFText_GetTextObject(self._text, at)
+        if not item:
+            return _Style(SLANTED if is_slanted else quarter, False, False, False)
+        mode = pdfium.FPDFTextObj_GetTextRenderMode(item)
+        return _Style(
+            SLANTED if is_slanted else quarter,
+            self._is_bold(item),
+            mode in INVISIBLE_MODES,
+            mode == pdfium.FPDF_TEXTRENDERMODE_FILL and _is_white(item),
+        )
+
+    def _is_bold(self, item: Any) -> bool:
+        font = pdfium.FPDFTextObj_GetFont(item)
+        if not font:
+            return False
+        length = pdfium.FPDFFont_GetBaseFontName(font, None, 0)
+        buffer = ctypes.create_string_buffer(min(length, 200))
+        pdfium.FPDFFont_GetBaseFontName(font, buffer, len(buffer))
+        return bool(_BOLD.search(buffer.value.decode("latin-1")))
+
+    def _hide(self, found: Page, words: list[Word], paper: list[Box], direction: int) -> None:
+        """White words stay where something lies below them, invisible ones on a scan (OCR).
+
+        What lies beyond the page's edges is not seen either.
+        """
+        seen = turned(self._bounds, direction)
+        for word in words:
+            if not seen.contains(word):
+                word.is_hidden = True
+            elif word.confidence == _WHITE:
+                word.is_hidden = not any(each.contains(word) for each in paper)
+            elif word.confidence == _INVISIBLE:
+                word.is_hidden = not found.is_scan
+            word.confidence = 100.0
+
+    # ---------------------------------------------------------------------------------- objects
+
+    def _look_at_objects(self, found: Page) -> None:
+        budget = MAX_OBJECTS
+        count = min(pdfium.FPDFPage_CountObjects(self._page), MAX_OBJECTS)
+        items = (pdfium.FPDFPage_GetObject(self._page, at) for at in range(count))
+        stack: list[tuple[Any, tuple[float, ...], int]] = [(item, _IDENTITY, 0) for item in items]
+        while stack and budget > 0:
+            item, matrix, depth = stack.pop()
+            budget -= 1
+            kind = pdfium.FPDFPageObj_GetType(item)
+            if kind == pdfium.FPDF_PAGEOBJ_PATH:
+                self._look_at_path(found, item, matrix)
+            elif kind == pdfium.FPDF_PAGEOBJ_IMAGE:
+                found.pictures.append(_bounds(item, matrix))
+            elif kind == pdfium.FPDF_PAGEOBJ_SHADING:
+                found.areas.append(_bounds(item, matrix))
+            elif kind == pdfium.FPDF_PAGEOBJ_FORM and depth < MAX_FORM_DEPTH:
+                inner = _multiplied(_matrix(item), matrix)
+                most = min(pdfium.FPDFFormObj_CountObjects(item), budget)
+                for at in range(most):
+                    part = pdfium.FPDFFormObj_GetObject(item, at)
+                    stack.append((part, inner, depth + 1))
+
+    def _look_at_path(self, found: Page, item: Any, matrix: tuple[float, ...]) -> None:
+        fill, stroke = ctypes.c_int(), ctypes.c_int()
+        pdfium.FPDFPath_GetDrawMode(item, fill, stroke)
+        if not (fill.value or stroke.value) or _is_white(item, stroke.value):
+            return
+        if pdfium.FPDFPath_CountSegments(item) <= SEGMENTS_OF_A_BAR:
+            outlines = [_bounds(item, matrix)]
+            lines = list(_straight_lines(item, matrix)) if stroke.value else []
+        else:
+            outlines, lines = _outlines(item, matrix)
+        for box in outlines:
+            height = box.top - box.bottom
+            if min(box.width, height) <= RULE_WIDTH:
+                if max(box.width, height) > 2 * RULE_WIDTH:
+                    found.rules.append(box)
+            elif fill.value:
+                found.areas.append(box)
+        if stroke.value:
+            found.rules.extend(lines)
+
+    # ------------------------------------------------------------------------------ annotations
+
+    def _read_annotations(self, found: Page) -> None:
+        count = min(pdfium.FPDFPage_GetAnnotCount(self._page), MAX_ANNOTATIONS)
+        for at in range(count):
+            annotation = pdfium.FPDFPage_GetAnnot(self._page, at)
+            if not annotation:
+                continue
+            try:
+                self._read_annotation(found, annotation)
+            finally:
+                pdfium.FPDFPage_CloseAnnot(annotation)
+
+    def _read_annotation(self, found: Page, annotation: Any) -> None:
+        kind = pdfium.FPDFAnnot_GetSubtype(annotation)
+        if pdfium.FPDFAnnot_GetFlags(annotation) & pdfium.FPDF_ANNOT_FLAG_HIDDEN:
+            return
+        if kind == pdfium.FPDF_ANNOT_FILEATTACHMENT:
+            found.attachments += 1
+        elif kind == pdfium.FPDF_ANNOT_WIDGET and self._form:
+            self._read_field(found, annotation)
+        elif kind not in (pdfium.FPDF_ANNOT_LINK, pdfium.FPDF_ANNOT_POPUP):
+            words = _wide(lambda *to: pdfium.FPDFAnnot_GetStringValue(annotation, b"Contents", *to))
+            if words.strip():
+                found.notes.append(words)
+
+    def _read_field(self, found: Page, annotation: Any) -> None:
+        form = self._form
+        kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
+        rect = pdfium.FS_RECTF()
+        if not pdfium.FPDFAnnot_GetRect(annotation, rect):
+            return
+        name = _wide(
+            lambda *to: pdfium.FPDFAnnot_GetFormFieldAlternateName(form, annotation, *to)
+        ) or _wide(lambda *to: pdfium.FPDFAnnot_GetFormFieldName(form, annotation, *to))
+        # FS_RECTF of an annotation may have its corners in any order
+        bottom, top = sorted((rect.bottom, rect.top))
+        box = Box(rect.left, top, rect.right, bottom)
+        if kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
+            state = _wide(lambda *to: pdfium.FPDFAnnot_GetStringValue(annotation, b"AS", *to))
+            is_ticked = bool(pdfium.FPDFAnnot_IsChecked(form, annotation))
+            found.fields.append(Field(box, name, "", is_ticked or state not in ("", "Off")))
+        elif kind in _WITH_VALUE:
+            value = _wide(lambda *to: pdfium.FPDFAnnot_GetFormFieldValue(form, annotation, *to))
+            if kind != pdfium.FPDF_FORMFIELD_TEXTFIELD:
+                value = self._selected(annotation) or value
+            is_secret = (
+                kind == pdfium.FPDF_FORMFIELD_TEXTFIELD
+                and pdfium.FPDFAnnot_GetFormFieldFlags(form, annotation)
+                & pdfium.FPDF_FORMFLAG_TEXT_PASSWORD
+            )
+            if value.strip() and not is_secret:
+                found.fields.append(Field(box, name, value))
+
+    def _selected(self, annotation: Any) -> str:
+        count = min(pdfium.FPDFAnnot_GetOptionCount(self._form, annotation), MAX_ANNOTATIONS)
+        is_selected = partial(pdfium.FPDFAnnot_IsOptionSelected, self._form, annotation)
+        labels = [self._option(annotation, at) for at in filter(is_selected, range(count))]
+        return ", ".join(labels)
+
+    def _option(self, annotation: Any, at: int) -> str:
+        form = self._form
+        return _wide(lambda *to: pdfium.FPDFAnnot_GetOptionLabel(form, annotation, at, *to))
+
+
+_WITH_VALUE = (
+    pdfium.FPDF_FORMFIELD_TEXTFIELD,
+    pdfium.FPDF_FORMFIELD_COMBOBOX,
+    pdfium.FPDF_FORMFIELD_LISTBOX,
+)
+_IDENTITY = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
+_WHITE, _INVISIBLE = -1.0, -2.0  # in ``confidence`` until the page's areas are compared
+
+
+def _wide(call: Any) -> str:
+    """A string of UTF-16 that PDFium writes into a buffer whose length in bytes it states."""
+    length = call(None, 0)
+    if length <= 2:
+        return ""
+    buffer = ctypes.create_string_buffer(length)
+    call(ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), length)
+    return buffer.raw[: length - 2].decode("utf-16-le", errors="replace")
+
+
+def is_right_to_left(sign: str) -> bool:
+    """Whether it belongs to a script that is written to the left."""
+    return sign > "\u0590" and unicodedata.bidirectional(sign) in ("R", "AL")
+
+
+def _goes_on(
+    before: tuple[str, Box], box: Box, sign: str, style: _Style, next_style: _Style
+) -> bool:
+    """Whether a sign belongs to the same word as the one that PDFium has before it."""
+    other = before[1]
+    if style.direction != next_style.direction or style.is_invisible != next_style.is_invisible:
+        return False
+    if box.width == 0 or unicodedata.combining(sign):
+        return True
+    height = max(box.height, other.height, 0.1)
+    if min(box.height, other.height) < 0.8 * height:  # a superscript
+        return False
+    if abs(box.bottom - other.bottom) > 0.25 * height:
+        return False
+    gap = max(box.left - other.right, other.left - box.right)
+    return gap < 0.35 * height
+
+
+def _joined(signs: list[tuple[str, Box]], style: _Style) -> Word:
+    boxes = [box for _, box in signs if box.width > 0] or [box for _, box in signs]
+    left, right = min(box.left for box in boxes), max(box.right for box in boxes)
+    top, bottom = min(box.top for box in boxes), max(box.bottom for box in boxes)
+    text = "".join(sign for sign, _ in signs)
+    if any(map(is_right_to_left, text)):
+        text = _logical(signs)
+    return _word(text, Box(left, top, right, bottom), style)
+
+
+def _logical(signs: list[tuple[str, Box]]) -> str:
+    """The signs of a right-to-left word as they are written; digits run to the right."""
+    runs = list[list[tuple[str, Box]]]()
+    is_before = None
+    from_the_right = signs[::-1]  # signs of one glyph have one box, and PDFium turns them round
+    from_the_right.sort(key=lambda each: -each[1].right)
+    for sign, box in from_the_right:
+        is_left = sign.isdigit() or (sign.isalpha() and not is_right_to_left(sign))
+        if is_left and is_before:
+            runs[-1].append((sign, box))
+        else:
+            runs.append([(sign, box)])
+        is_before = is_left
+    ordered = (reversed(run) for run in runs)
+    return "".join(sign for run in ordered for sign, _ in run)
+
+
+def _word(text: str, box: Box, style: _Style) -> Word:
+    state = _INVISIBLE if style.is_invisible else _WHITE if style.is_white else 100.0
+    return Word(
+        box.left,
+        box.top,
+        box.right,
+        box.bottom,
+        text=text,
+        size=max(box.height, 0.1),
+        is_bold=style.is_bold,
+        confidence=state,
+    )
+
+
+def _is_white(item: Any, is_stroked: int = 0) -> bool:
+    colours = [ctypes.c_uint() for _ in range(4)]
+    get = pdfium.FPDFPageObj_GetStrokeColor if is_stroked else pdfium.FPDFPageObj_GetFillColor
+    if not get(item, *colours):
+        return False
+    red, green, blue, alpha = (colour.value for colour in colours)
+    return alpha == 0 or min(red, green, blue) >= _NEAR_WHITE
+
+
+def _matrix(item: Any) -> tuple[float, ...]:
+    found = pdfium.FS_MATRIX()
+    if not pdfium.FPDFPageObj_GetMatrix(item, found):
+        return _IDENTITY
+    return found.a, found.b, found.c, found.d, found.e, found.f
+
+
+def _multiplied(first: tuple[float, ...], second: tuple[float, ...]) -> tuple[float, ...]:
+    a, b, c, d, e, f = first
+    p, q, r, s, t, u = second
+    return (
+        a * p + b * r,
+        a * q + b * s,
+        c * p + d * r,
+        c * q + d * s,
+        e * p + f * r + t,
+        e * q + f * s + u,
+    )
+
+
+def _moved(x: float, y: float, matrix: tuple[float, ...]) -> tuple[float, float]:
+    a, b, c, d, e, f = matrix
+    return a * x + c * y + e, b * x + d * y + f
+
+
+def _bounds(item: Any, matrix: tuple[float, ...]) -> Box:
+    """In PDF's coordinates."""
+    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
+    pdfium.FPDFPageObj_GetBounds(item, left, bottom, right, top)
+    corners = (left.value, bottom.value), (right.value, top.value)
+    if matrix is _IDENTITY:
+        (x, y), (u, v) = corners
+    else:
+        (x, y), (u, v) = (_moved(*corner, matrix) for corner in corners)
+    return Box(min(x, u), max(y, v), max(x, u), min(y, v))
+
+
+def _straight_lines(item: Any, matrix: tuple[float, ...]) -> Iterator[Box]:
+    """The upright and level pieces of a path's outline, in PDF's coordinates."""
+    for points in _subpaths(item, matrix):
+        for one, other in pairwise(points):
+            yield from _level(one, other)
+
+
+def _outlines(item: Any, matrix: tuple[float, ...]) -> tuple[list[Box], list[Box]]:
+    """The boxes of a path's parts, and their upright and level pieces."""
+    outlines, lines = list[Box](), list[Box]()
+    for points in _subpaths(item, matrix):
+        xs, ys = [x for x, _ in points], [y for _, y in points]
+        outlines.append(Box(min(xs), max(ys), max(xs), min(ys)))
+        for one, other in pairwise(points):
+            lines.extend(_level(one, other))
+    return outlines, lines
+
+
+def _subpaths(item: Any, matrix: tuple[float, ...]) -> Iterator[list[tuple[float, float]]]:
+    """The points of each part of a path, in PDF's coordinates; of a drawing none."""
+    count = pdfium.FPDFPath_CountSegments(item)
+    if count > MAX_SEGMENTS:
+        return
+    whole = _multiplied(_matrix(item), matrix)
+    x, y = ctypes.c_float(), ctypes.c_float()
+    points = list[tuple[float, float]]()
+    for at in range(count):
+        segment = pdfium.FPDFPath_GetPathSegment(item, at)
+        pdfium.FPDFPathSegment_GetPoint(segment, x, y)
+        if pdfium.FPDFPathSegment_GetType(segment) == pdfium.FPDF_SEGMENT_MOVETO and points:
+            yield points
+            points = []
+        points.append(_moved(x.value, y.value, whole))
+        if pdfium.FPDFPathSegment_GetClose(segment):
+            points.append(points[0])
+    if points:
+        yield points
+
+
+def _level(one: tuple[float, float], other: tuple[float, float]) -> Iterator[Box]:
+    width, height = abs(one[0] - other[0]), abs(one[1] - other[1])
+    if min(width, height) < 1 and max(width, height) > 2 * RULE_WIDTH:
+        xs, ys = sorted((one[0], other[0])), sorted((one[1], other[1]))
+        yield Box(xs[0], ys[1], xs[1], ys[0])

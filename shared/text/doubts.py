@@ -1,0 +1,115 @@
+"""Why a reader should look at the source though the samples agree: what a question asks and its answer passes by (DGRAG §III-C ⑤)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from shared.records import Citation, Evidence
+from shared.text.citations import MARKER
+from shared.text.comparing import compares
+from shared.text.sentences import NUMBER_WORDS, content_words, names_in
+from shared.text.short_answers import verdict_of
+from shared.text.support import stems
+from shared.text.values import values_in
+
+PASSED_BY = 0.25  # of the question's words that the passages hold: so many in others than the cited ones raise a doubt
+_ASKS_WHEN = re.compile(r"\b(?:when|wann|quand|cuándo)\b|什么时候", re.IGNORECASE)
+_ASKS_FIGURE = re.compile(r"\b(?:how (?:many|much)|wie ?viele?|combien|cuánt[oa]s?)\b|多少", re.IGNORECASE)
+_TIME = re.compile(
+    r"\d|\b(?:if|when|while|once|after|before|during|as soon as|until|always|never|daily|weekly|monthly|yearly|annually"
+    r"|wenn|sobald|nach|vor|während|bis|immer|nie|täglich|wöchentlich|monatlich|jährlich"
+    r"|si|quand|lorsque|dès|après|avant|jusqu|pendant|toujours|jamais"
+    r"|cuando|tras|después|antes|hasta|durante|siempre|nunca"
+    r"|january|february|march|april|may|june|july|august|september|october|november|december"
+    r"|januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre"
+    r"|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
+    r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?"
+    r"|spring|summer|autumn|winter|frühjahr|sommer|herbst|today|tomorrow|yesterday|heute|morgen|gestern)\b"
+    r"|[年月日时]",
+    re.IGNORECASE,
+)
+_EITHER = re.compile(r"\b(?:or|oder|ou|o)\b", re.IGNORECASE)
+_CODE = re.compile(r"\b[A-Z]{1,5}-?\d{2,}\b")
+_VERDICT = re.compile(r"^\W*\w+")
+_AMOUNT = re.compile(
+    r"\b(?:no|none|nothing|all|both|half|every|keine?|alle|beide|aucune?|tou(?:s|tes)|ningun[oa]s?|tod[oa]s)\b", re.IGNORECASE
+)
+
+
+def doubt_about(question: str, answer: str, citations: Sequence[Citation], read: Sequence[Evidence]) -> str:
+    """The first reason to doubt an answer that stands in its passages; "" where there is none. ``read``: all passages that were read."""
+    if _ASKS_WHEN.search(question) and not _TIME.search(answer):
+        return "the question asks for a time, and the answer names none"
+    if _ASKS_FIGURE.search(question) and not values_in(answer) and not _AMOUNT.search(answer):
+        return "the question asks for a figure, and the answer names none"
+    if compares(question) and len({citation.document_id for citation in citations}) < 2:
+        return "the question compares what several documents say, and one alone is cited"
+    if _is_echo(answer, question):
+        return "the answer only repeats words of the question"
+    has_one_citation = len(citations) < 2
+    if has_one_citation and verdict_of(answer) is not None and not content_words(_VERDICT.sub("", MARKER.sub("", answer))):
+        return "the answer is a bare yes or no, without a reason"
+    words = passed_by(question, answer, citations, read)
+    return f"the passages cited say nothing of {', '.join(words)}, of which others speak" if words else ""
+
+
+def passed_by(question: str, answer: str, citations: Sequence[Citation], read: Sequence[Evidence]) -> list[str]:
+    """The question's words that passages speak of and those that tell the answer do not, if they are many of all.
+
+    An answer that is taken from a passage about something else has its words, and not those of the question. What tells the answer
+    are the cited passages with its own words, and those that they share a name or a code with: a second hop. Of a question with
+    names their words alone count, as everyday words have others in the passages: "died" and "death".
+    """
+    cited = [passage for passage in read if any(_is_from(citation, passage) for citation in citations)]
+    own = stems(content_words(MARKER.sub("", answer)) - content_words(question))
+    is_verdict = verdict_of(answer) is not None  # of two things that are compared, each has its passage
+    counts = [len(own & _words_of([passage])) for passage in cited]
+    least = max(counts, default=0) / 2  # a year alone makes no passage one that tells the answer
+    bearing = cited if is_verdict else [passage for passage, count in zip(cited, counts, strict=True) if count >= least]
+    telling = [passage for passage in cited if passage in bearing or any(_are_linked(passage, one, question) for one in bearing)]
+    others = [passage for passage in read if passage not in telling]
+    asked = _names_asked(question) or content_words(question)
+    wanted = {word: stems([word]) for word in sorted(asked) if word not in NUMBER_WORDS}
+    known, elsewhere = _words_of(telling), _words_of(others)
+    missing = [word for word, stem in wanted.items() if not stem <= known and stem <= elsewhere]
+    held = [word for word, stem in wanted.items() if stem <= known]
+    return missing if len(missing) >= PASSED_BY * (len(missing) + len(held)) else []
+
+
+def _is_echo(answer: str, question: str) -> bool:
+    """Whether all that an answer says stands in the question, in small letters: what a name is, is asked for."""
+    if _EITHER.search(question):
+        return False
+    words = content_words(MARKER.sub("", answer))
+    small = {word for word in re.findall(r"\w+", question) if word.islower()}
+    return bool(words) and verdict_of(answer) is None and all(word in small for word in words)
+
+
+def _is_from(citation: Citation, passage: Evidence) -> bool:
+    is_same = (citation.edge, citation.document_id) == (passage.edge, passage.document_id)
+    return is_same and passage.span[0] <= citation.span[0] and citation.span[1] <= passage.span[1]
+
+
+def _are_linked(passage: Evidence, other: Evidence, question: str) -> bool:
+    """Whether one is titled with what the other names, or both name something of two words or a code that the question does not."""
+    texts = passage.text, other.text
+    if any(one.title and one.title in text for one, text in ((passage, texts[1]), (other, texts[0]))):
+        return True
+    first, second = (_names(text) for text in texts)
+    return bool((first & second) - _names(question))
+
+
+def _names_asked(question: str) -> frozenset[str]:
+    """The words of a question's names; its first word has a capital anyhow."""
+    first = question.split(maxsplit=1)[0].strip("\"'“‘„") if question.strip() else ""
+    return content_words(" ".join(name for name in names_in(question) if name != first))
+
+
+def _names(text: str) -> set[str]:
+    return {name for name in names_in(text) if " " in name} | set(_CODE.findall(text))
+
+
+def _words_of(passages: Sequence[Evidence]) -> frozenset[str]:
+    texts = " ".join(f"{one.title} {one.document} {one.edge} {one.text}" for one in passages)
+    return stems(content_words(texts))

@@ -1,0 +1,202 @@
+"""Spreadsheets as a person sees them."""
+
+import io
+import zipfile
+from datetime import date, time, timedelta
+
+import pytest
+from openpyxl import Workbook
+from openpyxl.chart import BarChart, Reference
+from openpyxl.comments import Comment
+
+from edge_node.documents.blocks import to_text
+from edge_node.documents.readers.text import ReadText
+from edge_node.plugins.parsers.sheets import parse_sheet
+from shared.errors import UnreadableDocument
+
+OPEN = """<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
+ xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
+ xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0"
+ xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:automatic-styles>
+ <style:style style:name="out" style:family="table"><style:table-properties table:display="false"/></style:style>
+ </office:automatic-styles><office:body><office:spreadsheet>{}</office:spreadsheet></office:body>
+</office:document-content>"""
+
+
+def read(data: bytes, name: str = "a.xlsx") -> ReadText:
+    return to_text(name, parse_sheet(name, data))
+
+
+def saved(book: Workbook) -> bytes:
+    out = io.BytesIO()
+    book.save(out)
+    return out.getvalue()
+
+
+def workbook(rows: list[list[object]], formats: dict[str, str] | None = None) -> Workbook:
+    book = Workbook()
+    book.active.title = "Wards"
+    for row in rows:
+        book.active.append(row)
+    for cell, code in (formats or {}).items():
+        book.active[cell].number_format = code
+    return book
+
+
+def open_sheet(tables: str) -> bytes:
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
+        archive.writestr("content.xml", OPEN.format(tables))
+    return out.getvalue()
+
+
+def open_cell(text: str, more: str = "") -> str:
+    return f"<table:table-cell {more}><text:p>{text}</text:p></table:table-cell>"
+
+
+def lines(found: ReadText) -> list[str]:
+    return found.text.split("\n")
+
+
+def test_years_as_numbers_name_columns():
+    rows = [["Region", 2022, 2023, 2024], ["North", 10, 12, 14], ["South", 20, 22, 24]]
+    found = read(saved(workbook(rows)))
+    assert lines(found)[0] == "Region: North; 2022: 10; 2023: 12; 2024: 14."
+    assert found.tables[0].headings == ("Region", "2022", "2023", "2024")
+    assert found.tables[0].rows[1] == ("South", 20, 22, 24)
+
+
+def test_a_merged_cell_stands_in_each_row_and_column_that_it_covers():
+    book = workbook([["Ward", "Drug", "Dose"], ["Ward A", "Heparin", 5], [None, "Insulin", 8], ["Medicine"], ["B", "C", 1]])
+    book.active.merge_cells("A2:A3")
+    book.active.merge_cells("A4:C4")
+    assert lines(read(saved(book))) == [
+        "Ward: Ward A; Drug: Heparin; Dose: 5.",
+        "Ward: Ward A; Drug: Insulin; Dose: 8.",
+        "Medicine.",
+        "Ward: B; Drug: C; Dose: 1.",
+    ]
+
+
+def test_numbers_are_shown_with_their_formats_and_kept_as_values():
+    rows = [["Name", "Share", "Rate", "Size", "Code", "Price", "Account"], ["a", 0.25, 0.0375, 12_500_000, 123, 1234, 1234567890123456]]
+    codes = {"B2": "0%", "C2": "0%", "D2": '#,##0.0,,"M"', "E2": "00000", "F2": "#,##0 €"}
+    found = read(saved(workbook(rows, codes)))
+    assert found.text == (
+        "Name: a; Share: 25%; Rate: 4% (0.0375); Size: 12.5M (12500000); Code: 00123; Price: 1,234 €; Account: 1234567890123456."
+    )
+    assert found.tables[0].rows == (("a", "25%", "3.75%", 12_500_000, 123, 1234, 1234567890123456),)
+
+
+def test_formats_stand_at_their_columns_where_the_sheet_begins_further_right():
+    book = Workbook()
+    for cell, value in {"C3": "Name", "D3": "Rate", "C4": "a", "D4": 0.5}.items():
+        book.active[cell] = value
+    book.active["D4"].number_format = "0.0%"
+    found = read(saved(book))
+    assert found.text == "Name: a; Rate: 50.0%."
+    assert found.places == ((0, "Sheet, row 4"),)
+
+
+def test_days_and_times_are_said_as_such():
+    rows = [["Day", "Time", "Took"], [date(2024, 5, 3), time(10, 30), timedelta(hours=26, minutes=5)]]
+    assert read(saved(workbook(rows, {"C2": "[h]:mm"}))).text == "Day: 2024-05-03; Time: 10:30:00; Took: 26:05."
+
+
+def test_what_is_hidden_is_left_out_and_counted():
+    book = workbook([["Ward", "Beds", "Secret"], ["Juniper", 28, "x"], ["Ghost", 1, "y"], ["Cedar", 14, "z"]])
+    book.active.row_dimensions[3].hidden = True
+    book.active.column_dimensions["C"].hidden = True
+    book.create_sheet("pw").append(["hunter2"])
+    book["pw"].sheet_state = "veryHidden"
+    found = read(saved(book))
+    assert lines(found) == ["Ward: Juniper; Beds: 28.", "Ward: Cedar; Beds: 14."]
+    assert found.places[1][1] == "Wards, row 4"
+    assert found.shortfalls == (("hidden_cells", "1 hidden sheet, 1 hidden row and 1 hidden column are not in the text."),)
+
+
+def test_errors_and_formulas_without_a_value_are_counted():
+    book = workbook([["Ward", "Beds", "Sum"], ["Juniper", 28, "=1+1"], ["Cedar", 14, "=B3*2"]])
+    book.active["B3"].value, book.active["B3"].data_type = "#N/A", "e"
+    found = read(saved(book))
+    assert found.shortfalls == (
+        ("error_cells", "1 cell holds an error in place of a value."),
+        ("uncomputed_formulas", "2 formulas without a computed value are not in the text."),
+    )
+
+
+def test_notes_of_cells_and_titles_of_charts_are_read():
+    book = workbook([["Ward", "Beds"], ["Juniper", 28]])
+    book.active["B2"].comment = Comment("ask Mira", "Tom")
+    chart = BarChart()
+    chart.title = "Beds by ward"
+    chart.add_data(Reference(book.active, min_col=2, min_row=1, max_row=2))
+    book.active.add_chart(chart, "D2")
+    found = read(saved(book))
+    assert found.text == "Ward: Juniper; Beds: 28.\n\nB2: ask Mira\n\nBeds by ward"
+    assert found.places[1][1] == "Wards, B2"
+
+
+def test_two_tables_of_a_sheet_have_names_of_their_own():
+    rows = [["Ward", "Beds"], ["Juniper", 28], [], ["Drug", "Stock"], ["Heparin", 50]]
+    found = read(saved(workbook(rows)))
+    assert lines(found) == ["Ward: Juniper; Beds: 28.", "Drug: Heparin; Stock: 50."]
+    assert [(table.name, table.first_row) for table in found.tables] == [("Wards", 2), ("Wards", 5)]
+
+
+def test_merged_ranges_beyond_reason_cost_little():
+    data = saved(workbook([["Ward", "Beds"], ["Juniper", 28]]))
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(out, "w") as new:
+        for part in old.namelist():
+            xml = old.read(part)
+            if part.endswith("sheet1.xml"):
+                merges = b'<mergeCell ref="A1:XFD1048576"/>' * 1_000
+                xml = xml.replace(b"</sheetData>", b"</sheetData><mergeCells>" + merges + b"</mergeCells>")
+            new.writestr(part, xml)
+    assert len(read(out.getvalue()).text) < 100
+
+
+def test_an_open_sheet_is_read_as_it_is_shown():
+    percent = 'office:value-type="percentage" office:value="0.0375"'
+    amount = 'office:value-type="currency" office:value="1234.5"'
+    day = 'office:value-type="date" office:date-value="2024-05-03"'
+    rows = (
+        "<table:table-row>" + "".join(map(open_cell, ("Ward", "Rate", "Price", "Day"))) + "</table:table-row>"
+        "<table:table-row>" + open_cell("Ward A", 'table:number-rows-spanned="2"') + open_cell("3.75%", percent)
+        + open_cell("1,234.50 €", amount) + open_cell("03/05/24", day) + "</table:table-row>"
+        "<table:table-row><table:covered-table-cell/>" + open_cell("4.00%", percent.replace("0.0375", "0.04"))
+        + '<table:table-cell table:formula="of:=1"/></table:table-row>'
+        '<table:table-row table:visibility="filter">' + open_cell("Ghost") + "</table:table-row>"
+        '<table:table-row table:number-rows-repeated="1048570"><table:table-cell table:number-columns-repeated="16384"/>'
+        "</table:table-row>"
+    )  # fmt: skip
+    hidden = (
+        '<table:table table:name="pw" table:style-name="out"><table:table-row>' + open_cell("hunter2") + "</table:table-row></table:table>"
+    )
+    found = read(open_sheet(f'<table:table table:name="S">{rows}</table:table>{hidden}'), "a.ods")
+    assert lines(found) == [
+        "Ward: Ward A; Rate: 3.75%; Price: 1,234.50 €; Day: 2024-05-03.",
+        "Ward: Ward A; Rate: 4.00%.",
+    ]
+    assert found.places == ((0, "S, row 2"), (63, "S, row 3"))
+    assert found.tables[0].rows[0] == ("Ward A", "3.75%", 1234.5, "2024-05-03")
+    assert [code for code, _ in found.shortfalls] == ["hidden_cells", "uncomputed_formulas"]
+    assert found.shortfalls[0][1].startswith("1 hidden sheet and 1 hidden row")
+
+
+def test_rows_that_are_stated_a_million_times_are_refused():
+    row = '<table:table-row table:number-rows-repeated="9999999">' + open_cell("x") + "</table:table-row>"
+    with pytest.raises(UnreadableDocument, match="more than 2200000 rows"):
+        read(open_sheet(f'<table:table table:name="S">{row}</table:table>'), "a.ods")
+
+
+def test_an_open_sheet_behind_a_password_says_so():
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        archive.writestr("content.xml", b"\x00\x01noise")
+        archive.writestr("META-INF/manifest.xml", "<manifest:encryption-data/>")
+    with pytest.raises(UnreadableDocument) as caught:
+        read(out.getvalue(), "a.ods")
+    assert caught.value.reason == "encrypted"
