@@ -57,11 +57,11 @@ async def clouds(url):
 
 
 async def holding(cloud, kit, edge="ward", wait_s=30.0):
-    """A poll that is held there."""
+    """A poll that is held there, or was: a notice that comes late ends it, and the edge would poll again."""
     boxes = cloud.mailbox._boxes
     former = boxes[edge].poll if edge in boxes else ""
     task = asyncio.create_task(cloud.mailbox.poll(edge, wait_s=wait_s))
-    await kit.until(lambda: edge in boxes and boxes[edge].poll not in ("", former) and boxes[edge].begun)
+    await kit.until(lambda: task.done() or (edge in boxes and boxes[edge].poll not in ("", former) and boxes[edge].begun))
     return task
 
 
