@@ -18,6 +18,8 @@ REQUIREMENTS = {
     "lightrag": "requirements-lightrag.txt",
     "nano-graphrag": "requirements-nano_graphrag.txt",
     "fast-graphrag": "requirements-fast_graphrag.txt",
+    "markitdown": "requirements-markitdown.txt",
+    "xberg": "requirements-xberg.txt",
 }
 # tiktoken fetches o200k_base at first use; this package ships the same file, under the name that tiktoken's cache gives it
 VOCABULARY_PACKAGE, VOCABULARY = "litellm==1.109.1", "fb374d419588a4632f3f557e76b4b70aebbca790"

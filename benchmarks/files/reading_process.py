@@ -1,0 +1,87 @@
+"""Reads files with one reader, and tells what each cost. It is run by that reader's own interpreter, and imports nothing else of ours.
+
+``python reading_process.py SYSTEM OUT FILE…`` writes ``OUT/NAME.txt`` for each file that could be read, and one JSON object to its output.
+"""
+
+import json
+import os
+import resource
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+Read = Callable[[Path], str]
+
+
+def ours() -> Read:
+    """This project's parsers, without the sealed process that an edge runs them in."""
+    from edge_node.documents.readers import read
+
+    def text(path: Path) -> str:
+        found = read(path.name, path.read_bytes())
+        return f"{found.title}\n\n{found.text}"
+
+    return text
+
+
+def pdfium() -> Read:
+    """The floor for PDF: the text layer as PDFium gives it."""
+    import pypdfium2
+
+    def text(path: Path) -> str:
+        with pypdfium2.PdfDocument(path) as document:
+            return "\n\n".join(page.get_textpage().get_text_range() for page in document)
+
+    return text
+
+
+def markitdown() -> Read:
+    """Microsoft's converter to Markdown."""
+    from markitdown import MarkItDown  # type: ignore[import-not-found]
+
+    converter = MarkItDown()
+    return lambda path: str(converter.convert(path).text_content)
+
+
+def xberg() -> Read:
+    """The successor of kreuzberg, as it comes, to Markdown."""
+    import asyncio
+
+    from xberg import ExtractInput, ExtractionConfig, extract  # type: ignore[import-not-found]
+
+    config = ExtractionConfig(use_cache=False, output_format="markdown")
+
+    def text(path: Path) -> str:
+        found = asyncio.run(extract(ExtractInput(uri=str(path)), config))
+        return "\n\n".join(one.content for one in found.results)
+
+    return text
+
+
+SYSTEMS: dict[str, Callable[[], Read]] = {"ours": ours, "pdfium": pdfium, "markitdown": markitdown, "xberg": xberg}
+
+
+def cpu_s() -> float:
+    """Seconds of this process and of those that it has waited for."""
+    return sum(os.times()[:4])
+
+
+def main() -> None:
+    """Read all, in turn."""
+    system, out, *files = sys.argv[1:]
+    read = SYSTEMS[system]()
+    loaded_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    costs, errors = dict[str, float](), dict[str, str]()
+    for path in map(Path, files):
+        began = cpu_s()
+        try:
+            Path(out, f"{path.name}.txt").write_text(read(path), encoding="utf-8")
+        except Exception as error:  # noqa: BLE001 - whatever a reader raises, the file is not read
+            errors[path.name] = f"{type(error).__name__}: {str(error)[:150]}"
+        costs[path.name] = cpu_s() - began
+    peak_kb = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    sys.stdout.write(json.dumps({"cpu_s": costs, "errors": errors, "loaded_mb": loaded_kb // 1024, "peak_mb": peak_kb // 1024}))
+
+
+if __name__ == "__main__":
+    main()
