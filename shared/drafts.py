@@ -267,11 +267,11 @@ def select(question: str, samples: tuple[str, ...], citable: Sequence[Evidence])
         return "" if is_long and any(is_copy(bare, text) for text in hidden) else part
 
     bare = {row: MARKER.sub("", samples[row]) for row in answering}
-    groups = [[answering[place] for place in group] for group in agreement(list(bare.values()))]
+    groups = [[answering[place] for place in group] for group in agreement(list(bare.values()), question)]
     parts = ((row, borne_part(samples[row])) for group in groups for row in _fullest_first(group, bare))
     selected, answer = next(((row, part) for row, part in parts if part), (None, ""))
     pairs = list(combinations(answering, 2))
-    alike = sum(same_answer(bare[one], bare[other]) for one, other in pairs)
+    alike = sum(same_answer(bare[one], bare[other], question) for one, other in pairs)
     return Draft(samples, refusals, selected, answer, alike / len(pairs) if pairs else 1.0)
 
 

@@ -37,8 +37,10 @@ MARKER = re.compile(
 LIST_MARKS = " \t\n#*>|-"  # of headings and lists, before a sentence
 NUMBER_SHOWN = re.compile(r"\[(\d{1,4})\]")  # the marker of one citation, as an answer that was cited shows it
 ENUMERATED = re.compile(r"^\W*\d{1,2}[.)]\s")  # "2) Pumps fail": no figure of the sentence
-NEGATION = re.compile(
-    r"\b(?:no(?!\.?\s*\d)|not|never|none|nobody|nothing|neither|nor|without|cannot|nichts?|nie|niemals|niemand\w*|kein\w*|weder|ohne"
+_BOUND = r"(?!\s+(?:more|less|later|earlier|fewer|longer|higher|lower|greater)\s+than\b|\s+only\b)"
+_BOUND_DE = r"(?!\s+(?:mehr|weniger|später|früher|länger|höher)\s+als\b|\s+nur\b)"
+NEGATION = re.compile(  # "not more than 5" is a bound, and denies nothing
+    rf"\b(?:no(?!\.?\s*\d){_BOUND}|not{_BOUND}|never|none|nobody|nothing|neither|nor|without|cannot|nichts|nicht{_BOUND_DE}|nie|niemals|niemand\w*|kein\w*|weder|ohne"
     r"|pas|jamais|aucune?s?|ni|rien|sans|nunca|jamás|nada|nadie|ningun[oa]?s?|ningún|sin|tampoco)\b|n['’]t\b|[不没未无非]",
     re.IGNORECASE,
 )

@@ -12,7 +12,7 @@ from shared.text.values import Value, values_in
 
 SAME_WORDS = 2 / 3  # of the words of the shorter answer, that the other one has too
 _YES = re.compile(r"\W*(?:yes|ja|oui|sí|是)\b", re.IGNORECASE)
-_NO = re.compile(r"\W*(?:no|nein|non|不是|否)\b", re.IGNORECASE)
+_NO = re.compile(r"\W*(?:(?:nein|non|不是|否)\b|no(?=\s*(?:$|[,;:!?(\[–—]|-\s|\.(?!\s*\d))))", re.IGNORECASE)
 _COUNTED = re.compile(
     r"\b(?:how (?:many|often|much|long|old)|longer|older|younger|number of|total|sum|altogether|in all|difference|average|mean|percentage"
     r"|wie (?:viele|oft)|anzahl|insgesamt|summe|differenz|unterschied|durchschnitt"
@@ -33,38 +33,44 @@ def asks_to_calculate(question: str) -> bool:
 def verdict_of(answer: str) -> bool | None:
     """True and False for an answer that begins with Yes or No, else None.
 
-    >>> verdict_of("No. It is 5 mg."), verdict_of("Nein"), verdict_of("Nora did.")
-    (False, False, None)
+    >>> verdict_of("No. It is 5 mg."), verdict_of("Nein"), verdict_of("Nora did."), verdict_of("No later than 5 May")
+    (False, False, None, None)
     """
     if _YES.match(answer):
         return True
     return False if _NO.match(answer) else None
 
 
-def same_answer(first: str, second: str) -> bool:
-    """Whether both say the same. What only explains it, behind the first sentence, plays no part.
+def same_answer(first: str, second: str, question: str = "") -> bool:
+    """Whether both say the same. What only explains it, behind the first sentence, plays no part, nor does a value of the question.
 
     >>> same_answer("27 April 2026 at 9:00 [1].", "On April 27."), same_answer("Ward 5", "Ward 7"), same_answer("Yes.", "No.")
     (True, False, False)
     >>> same_answer("Because the plant was flooded.", "The plant in Ghent was flooded on 2 April [2].")
     True
+    >>> same_answer("Pump Velora on 27 April", "Pump Merano on 27 April", "Which pump failed on 27 April?")
+    False
     """
     one, other = _core(first), _core(second)
     if verdict_of(one) is not None or verdict_of(other) is not None:
         return verdict_of(one) == verdict_of(other)
     if bool(NEGATION.search(one)) != bool(NEGATION.search(other)):
         return False
-    ours, theirs = values_in(one), values_in(other)
+    asked = values_in(question)
+    ours, theirs = (frozenset(value for value in values_in(each) if not value.is_in(asked)) for each in (one, other))
     kinds = {value.kind for value in ours} & {value.kind for value in theirs}
     if kinds:
         return _agree(*(frozenset(value for value in several if value.kind in kinds) for several in (ours, theirs)))
     words, others = stems(content_words(one)), stems(content_words(other))
+    repeated = stems(content_words(question))
+    if words - repeated and others - repeated:
+        words, others = words - repeated, others - repeated
     if not words or not others:
         return words == others
     return len(words & others) >= SAME_WORDS * min(len(words), len(others))
 
 
-def agreement(answers: Sequence[str]) -> list[list[int]]:
+def agreement(answers: Sequence[str], question: str = "") -> list[list[int]]:
     """Numbers of answers that say the same, the largest group first; of equal ones that with the first answer.
 
     >>> agreement(["Ward 5", "Ward 7", "ward 5."])
@@ -72,7 +78,7 @@ def agreement(answers: Sequence[str]) -> list[list[int]]:
     """
     groups = list[list[int]]()
     for row, answer in enumerate(answers):
-        like = next((group for group in groups if same_answer(answers[group[0]], answer)), None)
+        like = next((group for group in groups if same_answer(answers[group[0]], answer, question)), None)
         if like is None:
             groups.append([row])
         else:
@@ -108,5 +114,15 @@ def _agree(ours: frozenset[Value], theirs: frozenset[Value]) -> bool:
 def _is_named(value: Value, values: frozenset[Value]) -> bool:
     if value.is_in(values):
         return True
-    endings = {reading for one in values for reading in one.readings}
-    return any(reading.endswith(f"-{own}") or own.endswith(f"-{reading}") for reading in endings for own in value.readings if "-" in own)
+    readings = {reading for one in values for reading in one.readings}
+    return any(_is_part(own, reading) or _is_part(reading, own) for own in value.readings for reading in readings)
+
+
+def _is_part(part: str, date: str) -> bool:
+    """Whether a day, a month or a year is that of a longer date.
+
+    >>> _is_part("04-27", "2026-04-27"), _is_part("2026", "2026-04-27"), _is_part("27", "2026-04-27"), _is_part("18", "-18")
+    (True, True, False, False)
+    """
+    is_longer = len(date) > len(part) and "-" in date[1:]
+    return is_longer and (date.startswith(f"{part}-") or ("-" in part[1:] and date.endswith(f"-{part}")))
