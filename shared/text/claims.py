@@ -9,12 +9,14 @@ from dataclasses import dataclass
 from shared.records import Citation, DocumentId, EdgeId, Evidence
 from shared.text.asking import is_foreign
 from shared.text.citations import MARKER, NEGATION, Citer
+from shared.text.links import are_linked
 from shared.text.sentences import WORD, content_words, names_in, sentences
-from shared.text.short_answers import asks_to_calculate, verdict_of
+from shared.text.short_answers import asks_to_calculate, verdict_of, without_verdict
 from shared.text.support import must_stand, stems
 from shared.text.values import Value, values_held, values_in
 
-MOST_CITED = 3  # passages of one sentence
+MOST_CITED = 3  # passages of one sentence, that the model has not named and that add no value
+MOST_IN_ALL = 8  # passages of one sentence: a list of rooms may need one for each
 MIN_NEW = 2  # words of a sentence that a further passage adds
 
 
@@ -81,31 +83,45 @@ def supporting_rows(
     Values count before words, and what a model has ``named`` before what it has not. A verdict and a translation share no word with
     what they rest on: there the question's words will do, several of them of a passage that the model has not named.
     """
-    may_share_none = verdict_of(claim) is not None or is_foreign(question)
+    is_calculated = asks_to_calculate(question)
+    may_share_none = verdict_of(claim) is not None or is_foreign(question) or is_calculated
     said = [_Said(one) for one in evidence]
-    values, words = values_in(claim), stems(content_words(claim))
+    values, words = values_in(claim), _words_beside_values(claim)
     asked = stems(content_words(question)) - words
     names = stems(content_words(" ".join(names_in(question))))
     preferred, rows = frozenset(named), list[int]()
     citable = set(range(len(said))) if among is None else set(among)
     as_much = [row for row in sorted(citable) if said[row].holds(values) and words <= said[row].words]
     usable = citable - (set(as_much) - set(without_contradicting(claim, as_much, evidence)))
-    while len(rows) < MOST_CITED:
+    while len(rows) < MOST_IN_ALL:
         read = frozenset[str]().union(*(said[row].words for row in rows))
         others = [said[row] for row in rows]
         has_named = bool(preferred & {*rows})
+        known = f"{question}\n{claim}"
         gains = dict[int, _Gain]()
         for row in usable - {*rows}:
             gain = _Gain.of(said[row], others, values, words - read, asked - read, names)
             is_named = row in preferred
-            is_enough = gain.is_first(is_named=is_named, may_share_none=may_share_none)
-            if is_enough if not rows else gain.is_more(is_named=is_named, has_named=has_named):
+            if not rows:
+                is_worth = gain.is_first(is_named=is_named, may_share_none=may_share_none)
+            elif len(rows) < MOST_CITED or is_named or gain.values:
+                is_way = any(are_linked(evidence[row], evidence[other], known, evidence) for other in rows)
+                is_term = is_calculated and bool(asked & said[row].words)
+                is_worth = (is_named and (is_way or is_term)) or gain.is_more(is_named=is_named, has_named=has_named)
+            else:
+                is_worth = False
+            if is_worth:
                 gains[row] = gain
         if not gains:
             break
         rows.append(max(gains, key=lambda row: gains[row].order(is_named=row in preferred, row=row)))
     alike = [row for row in as_much if row not in rows and row in preferred and row in usable]
-    return without_contradicting(claim, [*rows, *alike][:MOST_CITED], evidence, question=question, named=preferred)
+    return without_contradicting(claim, [*rows, *alike][:MOST_IN_ALL], evidence, question=question, named=preferred)
+
+
+def _words_beside_values(claim: str) -> frozenset[str]:
+    """The words of a claim, as stems; what has a digit is a value, and counts once."""
+    return stems(word for word in content_words(claim) if not any(map(str.isdigit, word)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,11 +155,13 @@ class _Gain:
     @property
     def leads(self) -> bool:
         """Whether it says something of what was asked that the others do not: the way to the answer, as a first hop is."""
-        return self.asked >= MIN_NEW or self.names > 0
+        return self.asked > 0
 
     def is_first(self, *, is_named: bool, may_share_none: bool) -> bool:
         """Whether it is worth a citation, of which there is none so far."""
-        return bool(self.values or self.words or (may_share_none and self.asked >= (1 if is_named else MIN_NEW)))
+        if is_named:
+            return bool(self.values or self.words) or self.leads
+        return bool(self.values or self.words or (may_share_none and self.asked >= MIN_NEW))
 
     def is_more(self, *, is_named: bool, has_named: bool) -> bool:
         """Whether it is worth one beside others; ``has_named``: a passage that the model named is among these."""
@@ -161,11 +179,18 @@ def without_contradicting(
     deny, and one that has its words in another order. A part is a value or word of the claim that no other row has, or a value
     together with words of the ``question``; of a passage that the model has ``named`` these words or a name alone.
     """
-    said, words, values = {row: _Said(evidence[row]) for row in rows}, stems(content_words(claim)), values_in(claim)
+    said, words, values = {row: _Said(evidence[row]) for row in rows}, _words_beside_values(claim), values_in(claim)
     asked = stems(content_words(question)) - words
     names = stems(content_words(" ".join(names_in(question))))
-    is_denied = bool(NEGATION.search(claim))
-    kept = [row for row in rows if said[row].denies(words) == is_denied] or list(rows)
+    is_denied = bool(NEGATION.search(without_verdict(claim)))
+
+    def holds_alone(row: int) -> bool:
+        others = [said[other] for other in rows if other != row]
+        held = (value for value in values if value.is_in(said[row].values))
+        return row in named and any(not any(value.is_in(other.values) for other in others) for value in held)
+
+    says_as_much = (row for row in rows if not words or said[row].denies(words) == is_denied or holds_alone(row))
+    kept = list(says_as_much) or list(rows)
     literal = [row for row in kept if said[row].has_in_order(claim)]
 
     def adds(row: int) -> bool:
@@ -182,7 +207,13 @@ def without_contradicting(
         has_fewer_words = any(words & said[row].words < words & other.words for other in others)
         return is_held_elsewhere or has_fewer_words or (bool(literal) and row not in literal)
 
-    return [row for row in kept if adds(row) or not says_less(row)]
+    def competes(row: int) -> bool:
+        """Whether it speaks of what the claim says, with other words or figures."""
+        lacking = [value for value in values if not value.is_in(said[row].values)]
+        has_another_figure = any(said[row].has_another(value) for value in lacking)
+        return row not in named or has_another_figure or bool(words & said[row].words)
+
+    return [row for row in kept if adds(row) or not (says_less(row) and competes(row))]
 
 
 class Bearing:
@@ -241,6 +272,10 @@ class _Said:
     def holds(self, values: Iterable[Value]) -> bool:
         """Whether it has all of them."""
         return all(value.is_in(self.values) for value in values)
+
+    def has_another(self, value: Value) -> bool:
+        """Whether it has a value of the same unit."""
+        return bool(value.unit) and any(one.unit == value.unit for one in self.values)
 
     def denies(self, words: frozenset[str]) -> bool:
         """Whether the sentence that shares most of the words denies something."""

@@ -8,13 +8,18 @@ from collections.abc import Sequence
 from shared.records import Citation, Evidence
 from shared.text.citations import MARKER
 from shared.text.comparing import compares
+from shared.text.links import are_linked
 from shared.text.sentences import NUMBER_WORDS, content_words, names_in
-from shared.text.short_answers import verdict_of
+from shared.text.short_answers import asks_to_calculate, verdict_of, without_verdict
 from shared.text.support import stems
 from shared.text.values import values_in
 
 PASSED_BY = 0.25  # of the question's words that the passages hold: so many in others than the cited ones raise a doubt
-_ASKS_WHEN = re.compile(r"\b(?:when|wann|quand|cuándo)\b|什么时候", re.IGNORECASE)
+_ASKS_WHEN = re.compile(  # not "given when a patient is allergic"
+    r"(?:^|[.?!,;:]\s|\b(?:and|et|since|until|till|by|from|depuis|jusqu'à)\s)\W*(?:since\s|until\s|by\s|from\s)?(?:when|quand)\b"
+    r"|\b(?:wann|cuándo)\b|什么时候",
+    re.IGNORECASE,
+)
 _ASKS_FIGURE = re.compile(r"\b(?:how (?:many|much)|wie ?viele?|combien|cuánt[oa]s?)\b|多少", re.IGNORECASE)
 _TIME = re.compile(
     r"\d|\b(?:if|when|while|once|after|before|during|as soon as|until|always|never|daily|weekly|monthly|yearly|annually"
@@ -25,15 +30,14 @@ _TIME = re.compile(
     r"|januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre"
     r"|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?"
+    r"|immediately|now|noon|midnight|at once|whenever|on (?:arrival|admission|receipt)|each|every|sofort|jetzt|mittags?|mitternacht|jede[nrsm]?"
     r"|spring|summer|autumn|winter|frühjahr|sommer|herbst|today|tomorrow|yesterday|heute|morgen|gestern)\b"
     r"|[年月日时]",
     re.IGNORECASE,
 )
 _EITHER = re.compile(r"\b(?:or|oder|ou|o)\b", re.IGNORECASE)
-_CODE = re.compile(r"\b[A-Z]{1,5}-?\d{2,}\b")
-_VERDICT = re.compile(r"^\W*\w+")
 _AMOUNT = re.compile(
-    r"\b(?:no|none|nothing|all|both|half|every|keine?|alle|beide|aucune?|tou(?:s|tes)|ningun[oa]s?|tod[oa]s)\b", re.IGNORECASE
+    r"\b(?:no|none|nothing|all|both|half|every|one|zero|once|a single|null|eine?[nmrs]?|keine?|einmal|alle|beide|aucune?|tou(?:s|tes)|ningun[oa]s?|tod[oa]s)\b", re.IGNORECASE
 )
 
 
@@ -43,12 +47,12 @@ def doubt_about(question: str, answer: str, citations: Sequence[Citation], read:
         return "the question asks for a time, and the answer names none"
     if _ASKS_FIGURE.search(question) and not values_in(answer) and not _AMOUNT.search(answer):
         return "the question asks for a figure, and the answer names none"
-    if compares(question) and len({citation.document_id for citation in citations}) < 2:
+    if compares(question) and len({(citation.edge, citation.document_id) for citation in citations}) < 2:
         return "the question compares what several documents say, and one alone is cited"
     if _is_echo(answer, question):
         return "the answer only repeats words of the question"
     has_one_citation = len(citations) < 2
-    if has_one_citation and verdict_of(answer) is not None and not content_words(_VERDICT.sub("", MARKER.sub("", answer))):
+    if has_one_citation and verdict_of(answer) is not None and not content_words(without_verdict(MARKER.sub("", answer))):
         return "the answer is a bare yes or no, without a reason"
     words = passed_by(question, answer, citations, read)
     return f"the passages cited say nothing of {', '.join(words)}, of which others speak" if words else ""
@@ -67,7 +71,7 @@ def passed_by(question: str, answer: str, citations: Sequence[Citation], read: S
     counts = [len(own & _words_of([passage])) for passage in cited]
     least = max(counts, default=0) / 2  # a year alone makes no passage one that tells the answer
     bearing = cited if is_verdict else [passage for passage, count in zip(cited, counts, strict=True) if count >= least]
-    telling = [passage for passage in cited if passage in bearing or any(_are_linked(passage, one, question) for one in bearing)]
+    telling = [passage for passage in cited if passage in bearing or any(are_linked(passage, one, question, read) for one in bearing)]
     others = [passage for passage in read if passage not in telling]
     asked = _names_asked(question) or content_words(question)
     wanted = {word: stems([word]) for word in sorted(asked) if word not in NUMBER_WORDS}
@@ -91,23 +95,10 @@ def _is_from(citation: Citation, passage: Evidence) -> bool:
     return is_same and passage.span[0] <= citation.span[0] and citation.span[1] <= passage.span[1]
 
 
-def _are_linked(passage: Evidence, other: Evidence, question: str) -> bool:
-    """Whether one is titled with what the other names, or both name something of two words or a code that the question does not."""
-    texts = passage.text, other.text
-    if any(one.title and one.title in text for one, text in ((passage, texts[1]), (other, texts[0]))):
-        return True
-    first, second = (_names(text) for text in texts)
-    return bool((first & second) - _names(question))
-
-
 def _names_asked(question: str) -> frozenset[str]:
     """The words of a question's names; its first word has a capital anyhow."""
     first = question.split(maxsplit=1)[0].strip("\"'“‘„") if question.strip() else ""
     return content_words(" ".join(name for name in names_in(question) if name != first))
-
-
-def _names(text: str) -> set[str]:
-    return {name for name in names_in(text) if " " in name} | set(_CODE.findall(text))
 
 
 def _words_of(passages: Sequence[Evidence]) -> frozenset[str]:

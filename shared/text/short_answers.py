@@ -41,6 +41,15 @@ def verdict_of(answer: str) -> bool | None:
     return False if _NO.match(answer) else None
 
 
+def without_verdict(answer: str) -> str:
+    """What follows a Yes or No.
+
+    >>> without_verdict("No, 4 hours are below 12."), without_verdict("No more than 5 mg")
+    (', 4 hours are below 12.', 'No more than 5 mg')
+    """
+    return re.sub(r"^\W*\w+", "", answer) if verdict_of(answer) is not None else answer
+
+
 def same_answer(first: str, second: str, question: str = "") -> bool:
     """Whether both say the same. What only explains it, behind the first sentence, plays no part, nor does a value of the question.
 

@@ -37,6 +37,13 @@ def test_what_a_lying_site_says_never_bears_the_citation_of_an_honest_one(lie, t
     assert [one.edge for one in citations] == ["mallory"]
 
 
+@pytest.mark.parametrize("markers", ["[1][2]", "[2]", ""])
+def test_a_bare_figure_of_a_lying_site_never_bears_the_citation_of_an_honest_one(markers):
+    sent = [passage("mallory", LIES["another figure"][0]), passage("hospital", LIES["another figure"][1])]
+    _, citations = cite_answer("What is the maximum dose of Aldrine per day?", f"50 mg {markers}", sent)
+    assert [one.edge for one in citations] == ["mallory"]
+
+
 def test_null_control_without_the_check_the_honest_site_is_cited(monkeypatch):
     monkeypatch.setattr(claims, "without_contradicting", lambda claim, rows, evidence, **_: list(rows))
     wrong = 0
@@ -70,6 +77,47 @@ def test_a_verdict_is_cited_by_what_the_model_names_and_a_translation_too():
     sent = [passage("a", "Goods above 8 °C for more than 12 hours are destroyed.")]
     assert [one.edge for one in cite_answer("Are goods destroyed?", "No [1].", sent)[1]] == ["a"]
     assert [one.edge for one in cite_answer("Was wird nach 12 Stunden vernichtet?", "Waren [1].", sent)[1]] == ["a"]
+
+
+def test_a_figure_that_is_worked_out_is_cited_by_what_it_is_worked_out_from():
+    sent = [passage("a", "Ward 3: 9 falls."), passage("b", "Ward 4: 8 falls."), passage("c", "Owls hunt by night.")]
+    _, citations = cite_answer("How many falls were there in all wards?", "17 [1][2]", sent)
+    assert [one.edge for one in citations] == ["a", "b"]
+
+
+def test_what_the_model_names_is_cited_though_it_says_so_in_other_words():
+    sent = [passage("a", "Pumps are seen by a technician once a year."), passage("b", "Owls hunt by night.")]
+    assert [one.edge for one in cite_answer("How often are pumps serviced?", "Annually [1]", sent)[1]] == ["a"]
+
+
+def test_a_bound_is_no_denial():
+    sent = [passage("a", "Give not more than 5 mg of Aldrine a day."), passage("b", "Betalin: 5 mg a day.")]
+    assert [one.edge for one in cite_answer("What is the maximum dose of Aldrine?", "5 mg [1]", sent)[1]] == ["a"]
+
+
+def test_a_reason_behind_no_is_cited_by_each_passage_it_rests_on():
+    fault = passage("a", "The fault lasted 4 hours; the insulin was not opened.")
+    rule = passage("b", "Goods above 8 °C for more than 12 hours are destroyed.")
+    _, citations = cite_answer("Must the insulin be destroyed?", "No, 4 hours are below the 12 hours [1][2]", [fault, rule])
+    assert {one.edge for one in citations} == {"a", "b"}
+
+
+def test_each_item_of_a_list_has_its_passage():
+    rooms = [passage(f"s{n}", f"Room {n} has a pump.") for n in range(21, 26)]
+    _, citations = cite_answer("Which rooms have a pump?", "Rooms 21, 22, 23, 24, 25 [1][2][3][4][5]", rooms)
+    assert len(citations) == 5
+
+
+def test_a_comparison_is_cited_by_what_names_its_sides_and_by_what_says_when():
+    sent = [
+        passage("a", "Far Hill is a film by Ann Orr."),
+        passage("b", "Ann Orr was born in 1916."),
+        passage("c", "Deep Well is a film by Bo Lind."),
+        passage("d", "Bo Lind was born in 1879."),
+    ]
+    question = "Which film has the director who was born later, Far Hill or Deep Well?"
+    for answer in ("Far Hill [1][2][3][4]", "Far Hill (Ann Orr 1916 [1][2]; Bo Lind 1879 [3][4])"):
+        assert {one.edge for one in cite_answer(question, answer, sent)[1]} == {"a", "b", "c", "d"}
 
 
 def test_closest_passages_are_the_sentences_nearest_the_question_and_never_a_quote_of_what_is_not_to_be_quoted():
