@@ -138,7 +138,8 @@ async def draft(
     with trace.step(draw_step) as step:
         drawing = _Drawing(citable, generator, fence, sampling, step, left_s)
         found = await drawing.by_part(question, messages)
-    if found.selected is None or not is_checked:
+    is_partly = any(part.selected is None for part in found.parts)  # half an answer does not answer the whole question
+    if found.selected is None or not is_checked or is_partly:
         return found
     with trace.step(check_step) as step:
         shown = await shown_probability(messages, found.answer, generator, step, deadline_s=left_s())
@@ -221,13 +222,13 @@ def together(parts: Sequence[Draft]) -> Draft:
 
     >>> both = together([Draft(("5 mg",), 0, 0, "5 mg", 1.0, part="Which dose?"), Draft((REFUSAL,), 1, part="Since when?")])
     >>> both.samples, both.refusals, both.answer
-    (('5 mg. Insufficient information.',), 1, '5 mg.')
+    (('5 mg. Insufficient information.',), 0, '5 mg.')
     """
     rows = zip(*(one.samples for one in parts), strict=True)
     answers = [as_sentence(one.answer) for one in parts if one.answer]
     return Draft(
         samples=tuple(" ".join(map(as_sentence, samples)) for samples in rows),
-        refusals=max(one.refusals for one in parts),
+        refusals=max(one.refusals for one in parts if one.answer or not answers),
         selected=next((one.selected for one in parts if one.selected is not None), None),
         answer=" ".join(answers),
         agreement=min((one.agreement for one in parts if one.answer), default=0.0),

@@ -14,7 +14,7 @@ Read = Callable[[Path], str]
 
 
 def ours() -> Read:
-    """This project's parsers, without the sealed process that an edge runs them in."""
+    """Our own parsers, without the sealed process that an edge runs them in."""
     from edge_node.documents.readers import read
 
     def text(path: Path) -> str:

@@ -13,7 +13,7 @@ from cloud_server.answering.availability import Availability
 from cloud_server.answering.fan_out import FanOut, FanOutRequest, FanOutResult, of_each
 from cloud_server.answering.merging import cosines, distinct, fill_budget, fill_ranked, within_request
 from cloud_server.answering.patience import straggler
-from cloud_server.answering.ranking import Pool, readable
+from cloud_server.answering.ranking import Pool, by_parts
 from cloud_server.answering.untold import first_read, of_titles, titles_of, told, untold
 from cloud_server.routing.matching import FURTHER, SummaryMatch, Untold, covering, owners
 from cloud_server.routing.memory_index import MemoryIndex
@@ -114,7 +114,7 @@ class EvidenceCollector:
             with trace.step("rescore"):
                 pool = pool.and_also(await self._read_about(sought.question, of_titles(second, titles), budget_tokens=budget))
         with trace.step("order"):
-            order = await asyncio.to_thread(readable, pool, sought.question)
+            order = await asyncio.to_thread(by_parts, pool, sought.question, questions)
         useful = {pool.passages[row].edge for row in order[:FIRST_READ]}
         await self.note(reports, useful, chosen.matched, sought.requester, outpaced=first.outpaced)
         ranked = distinct(pool.passages, pool.vectors, pool.cosines, order)

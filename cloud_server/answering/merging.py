@@ -14,6 +14,7 @@ from shared.records import EdgeId, Evidence
 
 DUPLICATE_COSINE = 0.97
 EDGE_SHARE = 0.5  # of the budget, for one edge, where several have something to say (reliability goal S10)
+MOST_OF_ONE = 2 / 3  # of the budget, with the passage that takes an edge past its share
 SURE_SHARE = 0.25  # of the budget: no edge is cut to less because the others said little
 CHARS_PER_TOKEN = 12  # more than any prose has: an edge that sends more than it was asked for is not read to the end
 MIN_CUT_TOKENS = 32  # a passage is cut to what is left of the budget, but not to less than this
@@ -66,15 +67,19 @@ def fill_budget(passages: Sequence[Evidence], tokenizer: Tokenizer, *, budget_to
 def fill_ranked(passages: Sequence[Evidence], tokenizer: Tokenizer, *, budget_tokens: int) -> list[Evidence]:
     """The first passages that fit, whole, in their order; shares count only where the budget is full.
 
-    While others have something to say, an edge has ``EDGE_SHARE`` of the budget at most; what is left then goes to the first that fit.
-    Where none fits, the first is cut.
+    While others have something to say, an edge has ``EDGE_SHARE`` of the budget, and the passage that it begins within it; what is
+    left then goes to the first that fit. Where none fits, the first is cut.
     """
     sizes = [tokenizer.count(passage.text) for passage in passages]
     is_alone = len({passage.edge for passage in passages}) < 2
     kept, left, used = set[int](), budget_tokens, Counter[EdgeId]()
-    for most in (budget_tokens if is_alone else int(budget_tokens * EDGE_SHARE), budget_tokens):
+    bounds = [(budget_tokens, budget_tokens)]
+    if not is_alone:
+        bounds.insert(0, (int(budget_tokens * EDGE_SHARE), int(budget_tokens * MOST_OF_ONE)))
+    for share, most in bounds:
         for row, passage in enumerate(passages):
-            if row not in kept and sizes[row] <= min(left, most - used[passage.edge]):
+            has_room = used[passage.edge] < share and sizes[row] <= min(left, most - used[passage.edge])
+            if row not in kept and has_room:
                 kept.add(row)
                 left -= sizes[row]
                 used[passage.edge] += sizes[row]

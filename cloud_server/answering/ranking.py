@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import chain, zip_longest
 
 import numpy as np
 
@@ -16,7 +17,7 @@ from shared.ports import FloatArray
 from shared.ranking import DAMPING, ROUNDS, blended, relevance
 from shared.records import Evidence
 from shared.text.nearness import is_near
-from shared.text.sentences import WORD, content_words, names_in, sentences
+from shared.text.sentences import WORD, content_words, names_in, questions_in, sentences
 
 HOPS = 2  # passages that a second search starts from
 K1, B = 1.2, 0.75  # of BM25
@@ -59,6 +60,22 @@ def ordered(pool: Pool, question: str) -> list[int]:
 def readable(pool: Pool, question: str) -> list[int]:
     """``ordered``, without what is about something else: neither near by meaning nor with a word of the question."""
     return near_rows(pool, question, ordered(pool, question))
+
+
+def by_parts(pool: Pool, question: str, questions: FloatArray) -> list[int]:
+    """``readable``; of a question of several parts each part's best passages in turn, or one part would take all places.
+
+    ``questions``: (q, d), of the whole question and of its parts, as ``questions_in`` gives them.
+    """
+    whole, *parts = questions_in(question)
+    if len(parts) < 2:
+        return readable(pool, whole)
+    orders = list[list[int]]()
+    for text, vector in zip(parts, questions[1:], strict=True):
+        near = np.clip(pool.vectors @ vector, -1.0, 1.0).astype(np.float32)
+        orders.append(readable(replace(pool, cosines=near), text))
+    turns = chain.from_iterable(zip_longest(*orders))
+    return list(dict.fromkeys(row for row in turns if row is not None))
 
 
 def near_rows(pool: Pool, question: str, order: Sequence[int]) -> list[int]:

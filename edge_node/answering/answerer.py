@@ -448,9 +448,9 @@ class Answerer:
             except ModelError as error:
                 log.warning("the cloud has no answer, and no draft was made here: %s", error.message)
         own = self._local_answer(query_id, ask.question, tried, trace, route="local")
-        closest = own.closest or found.closest
-        if not own.answered:
-            return replace(found, query_id=query_id, gate=tried.report, closest=closest or found.closest, trace=trace.steps())
+        closest = found.closest or own.closest  # the cloud looked at more sites, this one among them
+        if not own.answered or not self.settings.show_uncertain:
+            return replace(found, query_id=query_id, gate=tried.report, closest=closest, trace=trace.steps())
         return replace(own, certain=False, closest=closest, edges=found.edges, partial=found.partial)
 
     def _waiting(self, ask: Ask, query_id: str, tried: LocalAttempt | None, trace: Trace, question: str) -> Answer:

@@ -310,9 +310,9 @@ def _best_passage(words: frozenset[str], passages: Sequence[_Passage]) -> int | 
 
 
 def _citation(n: int, item: Evidence, passage: _Passage, words: frozenset[str], claim: frozenset[str]) -> Citation:
-    def fit(span: tuple[int, int]) -> tuple[bool, int, int]:
+    def fit(span: tuple[int, int]) -> tuple[int, int, int]:
         said = content_words(item.text[slice(*span)])
-        return bool(claim & said), _weight(words & said), -span[0]
+        return _weight(claim & said), _weight(words & said), -span[0]
 
     start, end = max(passage.sentences, key=fit)
     start, end = _shortened(item.text, start, end, words)

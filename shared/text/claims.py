@@ -254,7 +254,8 @@ class Bearing:
 
 def closest_passages(question: str, evidence: Sequence[Evidence], *, most: int = 3) -> tuple[Citation, ...]:
     """The sentence of each of the best passages that shares most words with the question, of what may be quoted."""
-    citer = Citer([one for one in evidence if one.quotable][:most])
+    best = sorted((one for one in evidence if one.quotable), key=lambda one: -one.score)
+    citer = Citer(best[:most])
     words = content_words(question)
     citer.cite_rows("", range(len(citer.evidence)), words)
     return citer.citations()

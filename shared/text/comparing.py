@@ -9,8 +9,8 @@ from shared.text.language import READ, language_of_question
 from shared.text.sentences import questions_in
 
 _WHETHER = re.compile(
-    r"\b(?:documents?|sources?|sites?|reports?|figures|dokumente?|quellen?|berichte?|angaben)\b[^?]{0,60}?"
-    r"\b(?:agree|differ|contradict|überein|widersprechen|name the same|nennen dieselben?)\b",
+    r"\b(?:documents?|sources?|sites?|reports?|figures|dokumente?|quellen?|berichte?|angaben)\b(?![^?]{0,60}\bof (?:19|20)\d\d)[^?]{0,60}?"
+    r"\b(?:agree(?!\s+(?:to|on|upon|with)\b)|differ|contradict|überein|widersprechen|name the same|nennen dieselben?)\b",
     re.IGNORECASE,
 )
 _SOURCES = re.compile(
@@ -29,8 +29,10 @@ _SAID = {  # of one document; of documents that say the same, and of those that 
 def compares(question: str) -> bool:
     """Whether a question asks what several documents say of one thing.
 
-    >>> compares("When did it fail? Do the documents agree?"), compares("Which ward and which room agree to the rota?")
+    >>> compares("When did it fail? Do the documents agree?"), compares("Which reports does the committee agree to publish?")
     (True, False)
+    >>> compares("By how much do the figures of 2024 and 2025 differ?")
+    False
     """
     return bool(_WHETHER.search(question) or _SOURCES.search(question))
 

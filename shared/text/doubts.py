@@ -10,7 +10,7 @@ from shared.text.citations import MARKER
 from shared.text.comparing import compares
 from shared.text.links import are_linked
 from shared.text.sentences import NUMBER_WORDS, content_words, names_in
-from shared.text.short_answers import asks_to_calculate, verdict_of, without_verdict
+from shared.text.short_answers import verdict_of, without_verdict
 from shared.text.support import stems
 from shared.text.values import values_in
 
@@ -30,14 +30,17 @@ _TIME = re.compile(
     r"|januar|februar|märz|mai|juni|juli|oktober|dezember|janvier|février|mars|avril|juin|juillet|août|septembre|octobre|novembre"
     r"|décembre|enero|febrero|marzo|abril|mayo|junio|julio|agosto|septiembre|octubre|noviembre|diciembre"
     r"|(?:mon|tues|wednes|thurs|fri|satur|sun)days?|(?:mon|diens|donners|frei|sams|sonn)tags?|mittwochs?"
-    r"|immediately|now|noon|midnight|at once|whenever|on (?:arrival|admission|receipt)|each|every|sofort|jetzt|mittags?|mitternacht|jede[nrsm]?"
+    r"|immediately|now|noon|midnight|at once|whenever|on (?:arrival|admission|receipt)|each|every"
+    r"|sofort|jetzt|mittags?|mitternacht|jede[nrsm]?"
     r"|spring|summer|autumn|winter|frühjahr|sommer|herbst|today|tomorrow|yesterday|heute|morgen|gestern)\b"
     r"|[年月日时]",
     re.IGNORECASE,
 )
 _EITHER = re.compile(r"\b(?:or|oder|ou|o)\b", re.IGNORECASE)
 _AMOUNT = re.compile(
-    r"\b(?:no|none|nothing|all|both|half|every|one|zero|once|a single|null|eine?[nmrs]?|keine?|einmal|alle|beide|aucune?|tou(?:s|tes)|ningun[oa]s?|tod[oa]s)\b", re.IGNORECASE
+    r"\b(?:no|none|nothing|all|both|half|every|one|zero|once|a single"
+    r"|null|eine?[nmrs]?|keine?|einmal|alle|beide|aucune?|tou(?:s|tes)|ningun[oa]s?|tod[oa]s)\b",
+    re.IGNORECASE,
 )
 
 

@@ -8,7 +8,7 @@ from itertools import pairwise
 _ABBREVIATIONS = r"Dr Mr Mrs Ms St No vs e\.g i\.e Fig Prof Capt Lt Sgt Rev Mt pp cf [A-Z]"
 _ABBREVIATION = "".join(rf"(?<!\b{word})" for word in _ABBREVIATIONS.split()) + r"(?<!\([a-z])"  # "(d. March 851)"
 _GOES_ON = (
-    r"(?!(?<=(?<![\w.'’/-])[bcd]\.)\s\d{3,4}\b)"  # "c. 1850"
+    r"(?!(?<=(?<![\w.'’/-])[bcd]\.)\s(?:\d{3,4}\b|\d\d?\s[A-Z]|[A-Z]\w+\s\d))"  # "c. 1850", "d. 5 May 1851"
     r"(?!(?<=(?<![\w.'’/-])p\.)\s\d)(?!(?<=\b[Vv]ol\.)\s\d)"  # "p. 7", "vol. 9"
     r"(?!(?<=\bet\sal\.)\s[(a-z])"  # "Kim et al. found", but "Kim et al. The next"
     r"(?!(?:(?<=\b[Mm]ax\.)|(?<=\b[Mm]in\.)|(?<=\b[Aa]pprox\.))\s[a-z\d(])"  # "Max. yield", "approx. 40"
@@ -89,6 +89,8 @@ def sentences(text: str) -> list[tuple[int, int]]:
     >>> len(sentences("I am 12. She is in the Museum of Art. It rains."))
     3
     >>> len(sentences("Ermengarde (d. 20 March 851), born c. 795, see p. 7, fled at 5 p.m. on Friday. Prof. Alder et al. agree."))
+    2
+    >>> len(sentences("Ludwig Elsbett, b. 8 November 1913 in Germany – d. March 28, 2003. He built engines."))
     2
     >>> sentences("泵坏了。换了！")
     [(0, 4), (4, 7)]

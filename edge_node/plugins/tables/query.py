@@ -243,11 +243,13 @@ def _over_rows(query: str) -> str:
 
     >>> _over_rows('SELECT "a day" - "a day", car FROM fleet')
     'SELECT MAX("a day") - MIN("a day"), car FROM fleet'
-    >>> _over_rows("SELECT km - least_km FROM fleet")
-    'SELECT km - least_km FROM fleet'
+    >>> _over_rows("SELECT km - least_km, least_km - km FROM fleet")
+    'SELECT km - least_km, least_km - km FROM fleet'
     """
     column = r'(?P<column>"[^"]{1,200}"|`[^`]{1,200}`|\w{1,200})'
-    return re.sub(rf"{column} - (?P=column)(?!\w)", r"MAX(\g<column>) - MIN(\g<column>)", query)
+    return re.sub(
+        rf"(?<![\w.]){column} - (?P=column)(?!\w)", r"MAX(\g<column>) - MIN(\g<column>)", query
+    )
 
 
 def _in_brackets(query: str) -> str:
@@ -390,21 +392,6 @@ def _has_time(column: Column) -> bool:
     numbers = [value for value in column.values if isinstance(value, int | float)]
     has_years = bool(numbers) and all(1800 <= number <= 2200 for number in numbers)
     return column.kind == "date" or has_years or _AGE_HEADING.search(column.heading) is not None
-
-
-def _counted(query: str, asked: TableQuestion, sources: Sequence[Source]) -> str:
-    """What a question asks for the most of, where that is to be counted, and a query does not."""
-    most = next((one for one in asked.words if one.word == asked.most_of), None)
-    if most is None or re.search(r"\b(?:count|sum)\s*\(", query, re.IGNORECASE):
-        return ""
-    used = [source for source in sources if re.search(rf"\b{source.sql.name}\b", query)]
-    found = [
-        list(one.columns.values())[at] for one in used for at in one.profile.heading_columns(most)
-    ]
-    is_title = not found and any(source.profile.in_title(most) for source in used)
-    is_text = bool(found) and all(column.kind == "text" for column in found)
-    is_counted = is_title or is_text
-    return f"GROUP BY … ORDER BY COUNT(*) DESC, for {most.word}" if is_counted else ""
 
 
 def without(condition: str, query: str) -> str:

@@ -6,6 +6,7 @@ import asyncio
 import logging
 from collections.abc import Sequence
 from contextlib import closing
+from dataclasses import replace
 from itertools import takewhile
 
 from edge_node.documents.readers.text import row_sentence
@@ -14,6 +15,7 @@ from edge_node.plugins.tables.matching import Match, Profile, match
 from edge_node.plugins.tables.query import (
     Source,
     invented,
+    literals,
     misranked,
     query_in,
     rank_query,
@@ -118,7 +120,8 @@ class TableStage:
             with trace.step("run query"):
                 outcome, why_not = await asyncio.to_thread(tried, query, asked, sources)
             if outcome is not None and not why_not:
-                return outcome
+                meant = set(literals(query)) - set(literals(written))
+                return replace(outcome, read_as=tuple(sorted(meant)))
             log.info("a query gives no answer: %s", why_not.partition(":")[0])
             if outcome is not None:
                 return None
@@ -145,7 +148,17 @@ class TableStage:
         cited = outcome.rows[:MOST_CITED]
         citations = tuple(self._citation(n, row) for n, row in enumerate(cited, start=1))
         text = inert(said(asked, outcome, [f"[{citation.n}]" for citation in citations]))
-        return Answer(query_id, text, citations, "local")
+        guesses = ", ".join(f"“{one_line(inert(text))}”" for text in outcome.read_as)
+        reason = f"not certain: no cell has a word of the question, it was read as {guesses}"
+        is_read = not guesses
+        return Answer(
+            query_id,
+            text,
+            citations,
+            "local",
+            certain=is_read,
+            reason="" if is_read else reason,
+        )
 
     def _citation(self, n: int, cited: Cited) -> Citation:
         stored = cited.source.profile.stored

@@ -78,12 +78,16 @@ class Cited:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """A query with its result, the tables that it read, and all rows that it rests on."""
+    """A query with its result, the tables that it read, and all rows that it rests on.
+
+    ``read_as``: cells that stand for words of the question that no cell has.
+    """
 
     query: str
     result: Result
     read: tuple[Source, ...]
     rows: tuple[Cited, ...]
+    read_as: tuple[str, ...] = ()
 
     @property
     def first(self) -> Select:

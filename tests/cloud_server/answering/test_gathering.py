@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_server.answering.merging import MIN_CUT_TOKENS, cosines, fill_budget, rescore, within_request
+from cloud_server.answering.merging import MIN_CUT_TOKENS, cosines, fill_budget, fill_ranked, rescore, within_request
 from shared.models.fake import WordTokenizer
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 
@@ -126,3 +126,10 @@ def test_the_budget_and_the_share_of_one_edge_are_never_passed(sizes, budget):
     if sum(tokens > 0 for tokens in used.values()) > 1:
         assert all(tokens <= max(sum(used.values()) - tokens, budget / 4, MIN_CUT_TOKENS) for tokens in used.values())
     assert all(p.span[1] - p.span[0] == len(p.text) for p in chosen)
+
+
+def test_an_edge_has_its_share_and_the_passage_that_it_begins_within_it():
+    own = [passage("a", words(n), chunk=f"d:{n}") for n in (32, 14, 20)]
+    others = [passage("b", words(n), chunk=f"d:{n}") for n in (90, 30)]
+    kept = fill_ranked([*own, *others], WordTokenizer(), budget_tokens=90)
+    assert [len(one.text.split()) for one in kept] == [32, 14, 30]

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cloud_server.answering.ranking import Pool, bm25, ordered, sentences_of, shared_places
+from cloud_server.answering.ranking import Pool, bm25, by_parts, ordered, sentences_of, shared_places
 from shared.records import ChunkId, DocumentId, EdgeId, Evidence
 
 
@@ -91,3 +91,14 @@ def test_a_title_is_a_name_in_every_passage_of_its_document():
     question = "Where did the maker of Gold Rain live?"
     assert ordered(pool(*untitled, cosines=cosines), question) == [0, 1, 2]
     assert ordered(pool(*titled, cosines=cosines), question) == [0, 2, 1]
+
+
+def test_each_part_of_a_question_has_its_best_passage_among_the_first():
+    """Four passages of the first part are nearer than the one of the second."""
+    many = [passage("a", f"The pump of ward {n} failed.", chunk=f"d:{n}") for n in range(4)]
+    found = pool(*many, passage("b", "A credit of 15 EUR is given."), cosines=[0.9, 0.9, 0.9, 0.9, 0.1])
+    first, second = np.zeros(5, dtype=np.float32), np.zeros(5, dtype=np.float32)
+    first[:4], second[4] = 0.5, 1.0
+    question = "Which pump failed, and which credit is given?"
+    assert 4 in by_parts(found, question, np.stack([first, first, second]))[:2]
+    assert 4 not in by_parts(found, "Which pump failed?", first[None])[:2]

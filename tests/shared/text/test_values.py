@@ -6,7 +6,6 @@ from shared.text.short_answers import same_answer
 from shared.text.values import values_held, values_in
 
 
-
 def missing_values(answer, texts):
     held = values_held(texts)
     return [value for value in values_in(answer) if not value.is_in(held)]
