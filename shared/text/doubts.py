@@ -10,9 +10,9 @@ from shared.text.citations import MARKER
 from shared.text.comparing import compares
 from shared.text.links import are_linked
 from shared.text.sentences import NUMBER_WORDS, content_words, names_in
-from shared.text.short_answers import verdict_of, without_verdict
+from shared.text.short_answers import asks_to_calculate, verdict_of, without_verdict
 from shared.text.support import stems
-from shared.text.values import values_in
+from shared.text.values import values_held, values_in
 
 PASSED_BY = 0.25  # of the question's words that the passages hold: so many in others than the cited ones raise a doubt
 _ASKS_WHEN = re.compile(  # not "given when a patient is allergic"
@@ -57,8 +57,25 @@ def doubt_about(question: str, answer: str, citations: Sequence[Citation], read:
     has_one_citation = len(citations) < 2
     if has_one_citation and verdict_of(answer) is not None and not content_words(without_verdict(MARKER.sub("", answer))):
         return "the answer is a bare yes or no, without a reason"
+    if strange := not_in_cited(question, answer, citations, read):
+        return f"the passages cited do not name {strange[0]}"
     words = passed_by(question, answer, citations, read)
     return f"the passages cited say nothing of {', '.join(words)}, of which others speak" if words else ""
+
+
+def not_in_cited(question: str, answer: str, citations: Sequence[Citation], read: Sequence[Evidence]) -> list[str]:
+    """The figures, dates and codes of an answer that no cited passage holds; one that may be worked out need not stand there.
+
+    A Yes or No may name those of the question.
+    """
+    said = MARKER.sub("", answer)
+    if asks_to_calculate(question) or not any(map(str.isdigit, said)):
+        return []
+    cited = [passage for passage in read if any(_is_from(citation, passage) for citation in citations)]
+    held = values_held(f"{one.title}\n{one.document}\n{one.text}" for one in cited)
+    named = values_in(question) if verdict_of(answer) is not None else frozenset()
+    strange = (value for value in values_in(said) if not value.is_in(held) and not value.is_in(named))
+    return sorted(f"{min(value.readings)} {value.unit}".strip() for value in strange)
 
 
 def passed_by(question: str, answer: str, citations: Sequence[Citation], read: Sequence[Evidence]) -> list[str]:
