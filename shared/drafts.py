@@ -317,9 +317,14 @@ def cited(question: str, found: Draft, citable: Sequence[Evidence], *, numbered:
         said = [(inert(one_line(MARKER.sub("", names[document]))), text) for document, text in zip(documents, texts, strict=True)]
         is_same = all(same_answer(one.answer, other.answer) for one, other in combinations(found.parts, 2))
         return CitedAnswer(side_by_side(question, said, is_same=is_same), citations)
-    unanswered = [one.part for one, text in zip(found.parts, texts, strict=True) if not text]
-    distinct = dict.fromkeys(filter(None, texts))
-    return CitedAnswer(" ".join(distinct), citations, tuple(unanswered))
+    answered = dict[str, str]()  # a part that is answered as one before it is not answered
+    unanswered = list[str]()
+    for one, text in zip(found.parts, texts, strict=True):
+        if text and text not in answered:
+            answered[text] = one.part
+        elif verdict_of(text) is None:
+            unanswered.append(one.part)
+    return CitedAnswer(" ".join(answered), citations, tuple(unanswered))
 
 
 def _said(text: str, part: str) -> str:

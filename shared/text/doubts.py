@@ -10,7 +10,7 @@ from shared.text.citations import MARKER
 from shared.text.comparing import compares
 from shared.text.links import are_linked
 from shared.text.sentences import NUMBER_WORDS, content_words, names_in
-from shared.text.short_answers import asks_to_calculate, verdict_of, without_verdict
+from shared.text.short_answers import asks_to_calculate, is_named, verdict_of, without_verdict
 from shared.text.support import stems
 from shared.text.values import values_held, values_in
 
@@ -102,12 +102,15 @@ def passed_by(question: str, answer: str, citations: Sequence[Citation], read: S
 
 
 def _is_echo(answer: str, question: str) -> bool:
-    """Whether all that an answer says stands in the question, in small letters: what a name is, is asked for."""
-    if _EITHER.search(question):
+    """Whether all that an answer says stands in the question, in small letters or as a value: what a name is, is asked for."""
+    bare = MARKER.sub("", answer)
+    if _EITHER.search(question) or verdict_of(answer) is not None:
         return False
-    words = content_words(MARKER.sub("", answer))
+    values, named = values_in(bare), values_in(question)
     small = {word for word in re.findall(r"\w+", question) if word.islower()}
-    return bool(words) and verdict_of(answer) is None and all(word in small for word in words)
+    words = {word for word in content_words(bare) if not any(map(str.isdigit, word))}
+    is_new = any(not is_named(value, named) for value in values) or bool(words - small)
+    return bool(values or words) and not is_new
 
 
 def _is_from(citation: Citation, passage: Evidence) -> bool:

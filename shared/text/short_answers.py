@@ -117,10 +117,11 @@ def _core(answer: str) -> str:
 def _agree(ours: frozenset[Value], theirs: frozenset[Value]) -> bool:
     """Whether the one who names fewer values names only what the other names too; a date's day stands in its date."""
     fewer, more = sorted((ours, theirs), key=len)
-    return all(_is_named(value, more) for value in fewer)
+    return all(is_named(value, more) for value in fewer)
 
 
-def _is_named(value: Value, values: frozenset[Value]) -> bool:
+def is_named(value: Value, values: frozenset[Value]) -> bool:
+    """Whether a value, or a date that it is a part of or that is a part of it, is among ``values``."""
     if value.is_in(values):
         return True
     readings = {reading for one in values for reading in one.readings}

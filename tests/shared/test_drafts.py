@@ -151,6 +151,13 @@ async def test_a_part_without_an_answer_is_named_and_makes_the_answer_doubtful()
     assert answer.doubt("Which ward, and since when?", [WARD]) == "no answer was found to “Since when?”"
 
 
+async def test_a_part_that_repeats_the_answer_of_another_one_has_none():
+    ward = select("", ("Juniper Ward",), [WARD])
+    parts = [replace(ward, part="Which ward has pumps?"), replace(ward, part="And if it is full?")]
+    answer = cited("Which ward has pumps? And if it is full?", together(parts), [WARD])
+    assert (answer.text, answer.unanswered) == ("Juniper Ward [1].", ("And if it is full?",))
+
+
 MINUTES = replace(passage("Pump P3 has been back in service since 19 March 2026."), document_id="same", document="minutes [7].docx")
 REPORT = replace(passage("P3 returned to service on 12 March 2026.", edge="plant"), document_id="same", document="report.pdf")
 

@@ -61,6 +61,8 @@ def test_a_second_hop_over_a_name_or_a_code_tells_the_answer_too():
         ("When is it approved?", "On admission", False),
         ("Was it approved?", "Yes, by the infection committee", False),
         ("From what daily demand does the plan apply?", "Daily demand", True),
+        ("When was the order of 12 January delivered?", "2026-01-12", True),
+        ("When was the order of 11 January delivered?", "2026-01-12", False),
         ("Who was first, Ida Lund or Bo Orr?", "Ida Lund", False),
         ("Is the valve open or closed?", "Closed", False),
         ("Which nurses agree to the rota of ward 3 and in ward 4?", "Ida Lund", False),
