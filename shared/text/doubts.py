@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from shared.records import Citation, Evidence
 from shared.text.citations import MARKER
@@ -15,6 +15,7 @@ from shared.text.support import stems
 from shared.text.values import values_held, values_in
 
 PASSED_BY = 0.25  # of the question's words that the passages hold: so many in others than the cited ones raise a doubt
+MANY = 3  # everyday words that are passed by raise a doubt, where they are most of the question's
 _ASKS_WHEN = re.compile(  # not "given when a patient is allergic"
     r"(?:^|[.?!,;:]\s|\b(?:and|et|since|until|till|by|from|depuis|jusqu'à)\s)\W*(?:since\s|until\s|by\s|from\s)?(?:when|quand)\b"
     r"|\b(?:wann|cuándo)\b|什么时候",
@@ -93,12 +94,19 @@ def passed_by(question: str, answer: str, citations: Sequence[Citation], read: S
     bearing = cited if is_verdict else [passage for passage, count in zip(cited, counts, strict=True) if count >= least]
     telling = [passage for passage in cited if passage in bearing or any(are_linked(passage, one, question, read) for one in bearing)]
     others = [passage for passage in read if passage not in telling]
-    asked = _names_asked(question) or content_words(question)
-    wanted = {word: stems([word]) for word in sorted(asked) if word not in NUMBER_WORDS}
     known, elsewhere = _words_of(telling), _words_of(others)
-    missing = [word for word, stem in wanted.items() if not stem <= known and stem <= elsewhere]
-    held = [word for word, stem in wanted.items() if stem <= known]
-    return missing if len(missing) >= PASSED_BY * (len(missing) + len(held)) else []
+
+    def split(words: Iterable[str]) -> tuple[list[str], list[str]]:
+        """Those that only other passages have, and those that these have."""
+        wanted = {word: stems([word]) for word in sorted(words) if word not in NUMBER_WORDS}
+        missing = [word for word, stem in wanted.items() if not stem <= known and stem <= elsewhere]
+        return missing, [word for word, stem in wanted.items() if stem <= known]
+
+    missing, held = split(_names_asked(question) or content_words(question))
+    if missing and len(missing) >= PASSED_BY * (len(missing) + len(held)):
+        return missing
+    missing, held = split(content_words(question))
+    return missing if len(missing) >= MANY and len(missing) > len(held) else []
 
 
 def _is_echo(answer: str, question: str) -> bool:

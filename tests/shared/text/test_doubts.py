@@ -86,6 +86,14 @@ def test_of_a_question_with_names_everyday_words_raise_no_doubt():
     assert passed_by("Who was born at Orrin Mill?", "Ida Lund", [citation_of(born)], [born, other]) == ["mill", "orrin"]
 
 
+def test_of_a_question_with_names_many_everyday_words_do():
+    contract = passage("contract", "Contract with Halden: the liability is limited to 500,000 EUR per case.")
+    offer = passage("offer", "The minimum order of prefilled syringes is on the price list.")
+    question = "What is the minimum order of prefilled syringes under the Halden contract?"
+    missing = ["minimum", "order", "prefilled", "syringes"]
+    assert passed_by(question, "500,000 EUR", [citation_of(contract)], [contract, offer]) == missing
+
+
 def test_what_compares_sources_needs_two_of_them():
     question = "Since when is it back, according to the board and according to the report?"
     read = [HYGIENE, HANDOVER]
