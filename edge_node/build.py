@@ -11,6 +11,7 @@ from edge_node.answering.answerer import Answerer
 from edge_node.answering.copied_facts import CopiedFacts
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
+from edge_node.answering.for_others import EvidenceForOthers
 from edge_node.answering.gate import Gate
 from edge_node.answering.mapping import Mapper
 from edge_node.answering.narrowing import SentenceSelector
@@ -18,6 +19,7 @@ from edge_node.answering.other_words import OtherWords
 from edge_node.answering.overview import GlobalAnswerer
 from edge_node.answering.picking import SentencePicker
 from edge_node.answering.released import ReleasedPassages
+from edge_node.answering.search import Search
 from edge_node.calibration.service import Calibration, Serving
 from edge_node.change import EmbedderChange, Embedders, Former, embedders_of
 from edge_node.cloud.client import CloudClient
@@ -120,7 +122,10 @@ def build_node(settings: EdgeSettings, parts: Adapters) -> EdgeNode:
     tools, now = _searching(edge, graph, models.serving, models.judging)
     edge.link = _link(client, membership, tools, sharing, ledger, now, parts.recorder) if client else None
     backups = Backups(settings.state_dir, parts.clock, min_free_bytes=settings.min_free_bytes)
-    write, read = (documents, *keep, graph, now.strategy, cutter, now.worker), (now.answerer, now.fast_path, now.feedback, now.overview)
+    write, read = (
+        (documents, *keep, graph, now.strategy, cutter, now.worker),
+        (now.answerer, now.for_others, now.fast_path, now.feedback, now.overview),
+    )
     folders = FolderKeeper(settings.folders, settings.state_dir, parts.clock, most_bytes=settings.max_document_bytes)
     later, link, background, with_ = _renewal(edge, database, models), edge.link, edge.background, now.models
     node = EdgeNode(settings, *write, *read, link, background, ledger, sharing, policies, backups, breaker, with_, folders, renewal=later)
@@ -152,7 +157,10 @@ def _searching(edge: _Edge, graph: GraphStore, embedder: Embedder, judging: Embe
     strategy = open_strategy(tools, settings)
     fast_path = FastPath(name, strategy.memories, embedder, documents, settings, others=_compares(settings, parts))
     released = ReleasedPassages(tools, sharing)
-    answerer = _answerer(settings, parts, tools, sharing, strategy, fast_path, edge.client, released, judging)
+    search = Search(strategy, sharing, settings)
+    answerer = _answerer(settings, parts, tools, sharing, search, fast_path, edge.client, judging)
+    told = ToldPassages(name, SharedMemories(graph.database), documents)
+    for_others = EvidenceForOthers(search, sharing, told, released)
     overview = _overview(settings, parts, tools, sharing, strategy, edge.client, released, judging)
 
     async def tell_cloud(*, withdrawn: bool) -> None:
@@ -165,7 +173,7 @@ def _searching(edge: _Edge, graph: GraphStore, embedder: Embedder, judging: Embe
     feedback = FeedbackDesk(name, strategy.memories, embedder, documents, settings.memory_learn)
     off = tuple(name for name, value in OFF.items() if getattr(settings, name) == value != getattr(edge.settings, name))
     models = Models(parts.generator, judging, parts.model_server, off)
-    return tools, Searching(strategy, worker, answerer, fast_path, feedback, overview, models)
+    return tools, Searching(strategy, worker, answerer, for_others, fast_path, feedback, overview, models)
 
 
 def _renewal(edge: _Edge, database: Database, models: Embedders) -> Renewal | None:
@@ -210,22 +218,19 @@ def _answerer(
     parts: Adapters,
     tools: Tools,
     sharing: Sharing,
-    strategy: Index,
+    search: Search,
     fast_path: FastPath,
     client: CloudClient | None,
-    released: ReleasedPassages,
     judging: Embedder,
 ) -> Answerer:
     gate, selector = Gate(judging, settings), SentenceSelector(judging, parts.tokenizer)
-    told = ToldPassages(tools.edge, SharedMemories(tools.graph.database), tools.documents)
     measured, other_words, copied = Measured(parts.generator), None, None
     if settings.memory_fast == "model":
         copied = CopiedFacts(selector, parts.generator, measured, least=settings.memory_certainty)
     if _compares(settings, parts):
         other_words = OtherWords(fast_path, parts.generator, measured, least=settings.memory_same)
     tables = TableStage(tools.edge, TableStore(tools.graph.database), parts.generator)
-    look = fast_path, told, released, copied, other_words, tables
-    return Answerer(strategy, selector, parts.generator, gate, client, sharing, settings, *look)
+    return Answerer(search, selector, parts.generator, gate, client, sharing, fast_path, copied, other_words, tables)
 
 
 def _compares(settings: EdgeSettings, parts: Adapters) -> bool:
@@ -267,5 +272,5 @@ def _link(
     state, memories = LinkState(), MemorySharing.of(sharing, tools.documents, tools.graph)
     replicators = SummaryReplicator(client, tools.graph, sharing, state), MemoryReplicator(client, memories, state)
     heads = LedgerReplicator(client, ledger, tools.graph, memories.told, membership.cloud_key)
-    serve, points = now.answerer.evidence, now.overview.points
+    serve, points = now.for_others.evidence, now.overview.points
     return CloudConnection(client, replicators, heads, serve, lambda: rejoin(client, membership), state, points=points, recorder=recorder)

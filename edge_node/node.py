@@ -18,6 +18,7 @@ from edge_node.answering.chat_titles import written_title
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
 from edge_node.answering.follow_up import standalone, stands_alone
+from edge_node.answering.for_others import EvidenceForOthers
 from edge_node.answering.overview import GlobalAnswerer, GlobalAsk
 from edge_node.calibration.service import Calibration
 from edge_node.change import EmbedderChange
@@ -154,6 +155,7 @@ class EdgeNode:
     cutter: Cutter
     worker: Worker
     answerer: Answerer
+    for_others: EvidenceForOthers
     fast_path: FastPath
     feedback: FeedbackDesk
     overview: GlobalAnswerer
@@ -336,10 +338,11 @@ class EdgeNode:
 
     def _take(self, new: Searching) -> None:
         """Answer and index with the new model from now on; questions under way end with the former one."""
-        self.strategy, self.worker, self.answerer, self.fast_path = new.strategy, new.worker, new.answerer, new.fast_path
+        self.strategy, self.worker, self.fast_path = new.strategy, new.worker, new.fast_path
+        self.answerer, self.for_others = new.answerer, new.for_others
         self.feedback, self.overview, self.models = new.feedback, new.overview, new.models
         if self.link is not None:
-            self.link.serve_by(new.answerer.evidence, new.overview.points)
+            self.link.serve_by(new.for_others.evidence, new.overview.points)
         log.info("the embedding model %s has taken over", new.models.embedder.fingerprint)
 
     async def _settle(self) -> BaseException | None:

@@ -9,6 +9,7 @@ from typing import Any
 from edge_node.answering.answerer import Answerer
 from edge_node.answering.fast_path import FastPath
 from edge_node.answering.feedback import FeedbackDesk
+from edge_node.answering.for_others import EvidenceForOthers
 from edge_node.answering.overview import GlobalAnswerer
 from edge_node.change import EmbedderChange
 from edge_node.database.prepared import PreparedEmbedder
@@ -47,6 +48,7 @@ class Searching:
     strategy: Index
     worker: Worker
     answerer: Answerer
+    for_others: EvidenceForOthers
     fast_path: FastPath
     feedback: FeedbackDesk
     overview: GlobalAnswerer

@@ -53,14 +53,14 @@ async def shown_evidence(
         )
     except ValidationError as error:
         raise InputError("this cannot be asked", next_step="a shorter question or name, and a purpose like `treatment`") from error
-    served = await (node.answerer.tried_evidence(request) if task == "evidence" else node.overview.tried_points(request))
+    served = await (node.for_others.tried_evidence(request) if task == "evidence" else node.overview.tried_points(request))
     shown = Shown.of("evidence" if served.reply.evidence else "refusal", reply_body(served.reply), rule=served.rule)
     return await _with_held(node, shown, request) if task == "evidence" else shown
 
 
 async def _with_held(node: EdgeNode, shown: Shown, request: EvidenceRequest) -> Shown:
     """The reply with what is nearest to the question here and stays."""
-    near, kept = await node.answerer.near(request)
+    near, kept = await node.for_others.near(request)
     documents = defaultdict[str, list[str]](list)
     for one, rule in kept:
         documents[rule].append(one.document)

@@ -319,10 +319,10 @@ def cited(question: str, found: Draft, citable: Sequence[Evidence], *, numbered:
         return CitedAnswer(side_by_side(question, said, is_same=is_same), citations)
     answered = dict[str, str]()  # a part that is answered as one before it is not answered
     unanswered = list[str]()
-    for one, text in zip(found.parts, texts, strict=True):
-        if text and text not in answered:
-            answered[text] = one.part
-        elif verdict_of(text) is None:
+    for one, answer in zip(found.parts, texts, strict=True):
+        if answer and answer not in answered:
+            answered[answer] = one.part
+        elif verdict_of(answer) is None:
             unanswered.append(one.part)
     return CitedAnswer(" ".join(answered), citations, tuple(unanswered))
 

@@ -1,6 +1,6 @@
-"""Reads files with one reader, and tells what each cost. It is run by that reader's own interpreter, and imports nothing else of ours.
+"""Reads a file with one reader, and tells what it cost. It is run by that reader's own interpreter, and imports nothing else of ours.
 
-``python reading_process.py SYSTEM OUT FILE…`` writes ``OUT/NAME.txt`` for each file that could be read, and one JSON object to its output.
+``python reading_process.py SYSTEM FILE OUT`` writes the text to ``OUT`` and one JSON object to its output.
 """
 
 import json
@@ -67,20 +67,15 @@ def cpu_s() -> float:
 
 
 def main() -> None:
-    """Read all, in turn."""
-    system, out, *files = sys.argv[1:]
+    """Read one file, as the arguments say."""
+    system, file, out = sys.argv[1:]
     read = SYSTEMS[system]()
-    loaded_kb = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    costs, errors = dict[str, float](), dict[str, str]()
-    for path in map(Path, files):
-        began = cpu_s()
-        try:
-            Path(out, f"{path.name}.txt").write_text(read(path), encoding="utf-8")
-        except Exception as error:  # noqa: BLE001 - whatever a reader raises, the file is not read
-            errors[path.name] = f"{type(error).__name__}: {str(error)[:150]}"
-        costs[path.name] = cpu_s() - began
+    began = cpu_s()
+    text = read(Path(file))
+    took_s = cpu_s() - began
+    Path(out).write_text(text, encoding="utf-8")
     peak_kb = max(resource.getrusage(who).ru_maxrss for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    sys.stdout.write(json.dumps({"cpu_s": costs, "errors": errors, "loaded_mb": loaded_kb // 1024, "peak_mb": peak_kb // 1024}))
+    sys.stdout.write(json.dumps({"cpu_s": took_s, "peak_mb": peak_kb // 1024}))
 
 
 if __name__ == "__main__":

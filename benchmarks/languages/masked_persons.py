@@ -111,7 +111,7 @@ async def on_the_wire(node: EdgeNode, texts: Sequence[Document]) -> dict[str, st
     mask = node.sharing.redactor_now().mask
     for number, (_, text) in enumerate(texts):
         request = EvidenceRequest(request_id=str(number), question=mask(text), budget_tokens=BUDGET, whole=True, deadline_ms=60_000)
-        for item in json.loads(reply_body((await node.answerer.evidence(request)).reply))["evidence"]:
+        for item in json.loads(reply_body((await node.for_others.evidence(request)).reply))["evidence"]:
             told[item["document"]] = told.get(item["document"], "") + " " + item["title"] + " " + item["text"]
     return told
 

@@ -23,6 +23,7 @@ REQUIREMENTS = {
 }
 # tiktoken fetches o200k_base at first use; this package ships the same file, under the name that tiktoken's cache gives it
 VOCABULARY_PACKAGE, VOCABULARY = "litellm==1.109.1", "fb374d419588a4632f3f557e76b4b70aebbca790"
+COUNTS_TOKENS = {"lightrag", "nano-graphrag", "fast-graphrag"}
 INSTALL_S = 1800.0
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "MKL_NUM_THREADS": "1", "NUMBA_NUM_THREADS": "1"}
 
@@ -72,7 +73,7 @@ def environment(system: str, work: Path) -> dict[str, str]:
     ours = {name: value for name, value in os.environ.items() if name not in strange and not name.startswith("LIGHTRAG_")}
     root = str(Path(__file__).parents[2])
     added = {"PYTHONPATH": root, "PYTHONHASHSEED": "0", **ONE_THREAD}
-    if system in REQUIREMENTS:
+    if system in COUNTS_TOKENS:
         added |= {"TIKTOKEN_CACHE_DIR": str(vocabulary(work).resolve())}
     return ours | added
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import secrets
-from base64 import b64decode
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Literal, Protocol
@@ -16,17 +15,15 @@ from edge_node.answering.fast_path import NOTHING_SEEN, FastPath, FastPathResult
 from edge_node.answering.follow_up import Exchange
 from edge_node.answering.gate import Gate
 from edge_node.answering.gate_rules import DOUBTED, UNBORNE
-from edge_node.answering.narrowing import SentenceSelector, fitting, in_turn, whole
+from edge_node.answering.narrowing import SentenceSelector, fitting, whole
 from edge_node.answering.other_words import OtherWords
-from edge_node.answering.released import ReleasedPassages
 from edge_node.answering.sampling import answer_messages
+from edge_node.answering.search import FindPassages, Search
 from edge_node.cloud.client import CloudClient
-from edge_node.egress.memory_outbox import Tells
-from edge_node.egress.sharing import STAYS, Requester, Served, Sharing
-from edge_node.extraction.titles import names_of
+from edge_node.egress.sharing import STAYS, Sharing
 from edge_node.graph.local_search import lines_within, part_of
 from edge_node.policy.rules import EscalationMode
-from edge_node.records import NOTHING_WITHHELD, Filters, Retrieval, Retriever, Without
+from edge_node.records import Filters, Retrieval, Without
 from edge_node.settings import AnswerSettings
 from shared.drafts import CitedAnswer, Draft, Sampling, cited, draft
 from shared.errors import CloudError, ContextOverflow, InputError, ModelError, ModelTimeout, Withheld
@@ -38,21 +35,14 @@ from shared.telemetry.trace import Trace
 from shared.text.claims import closest_passages
 from shared.text.comparing import compares
 from shared.text.fence import FENCE_BYTES, Fence
-from shared.text.marks import about, unpacked
-from shared.text.nearness import is_near
 from shared.text.no_answer import no_answer
 from shared.text.sentences import questions_in
-from shared.wire import MAX_TITLES_ASKED, EvidenceRequest
 
 log = logging.getLogger("dgrag.edge.answer")
 HERE_ONLY = "filters are for the documents of this site, and this would ask other sites, which do not know them"
 HELD = "the request or the sharing policy keeps the question at this site"
-Serve = Callable[[Requester, list[Evidence], tuple[TraceStep, ...]], Served]
 HOW_TO_ESCALATE = "allow it, in the request and in the sharing policy, or use mode 'local'"
-MASKED = "masked"  # what keeps a passage here that is near to a question only as long as nothing in it is masked
 RELATIONS_SHARE = 0.25  # of the context, at most, for the lines of relations that a strategy gives
-OF_A_TITLE = 4  # passages that are found for a title that passages of sites name
-TITLES_SHARE = 0.5  # of a request's time: no search for a title begins later, or what was found would come to nothing
 ELSEWHERE_TOO = "the question compares documents, and other sites may have one of them"
 UNCITED = "no passage found here says what the drafts say"
 Mode = Literal["auto", "local", "cloud"]
@@ -99,13 +89,6 @@ class SearchResult:
     trace: tuple[TraceStep, ...] = ()
 
 
-class FindPassages(Protocol):
-    """Finds whole passages for a question."""
-
-    async def __call__(self, question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
-        """Best first, within the budget."""
-
-
 class AnswersFromTables(Protocol):
     """Answers questions about rows of tables."""
 
@@ -131,49 +114,46 @@ class Answerer:
 
     def __init__(
         self,
-        retriever: Retriever,
+        search: Search,
         selector: SentenceSelector,
         generator: Generator,
         gate: Gate,
         cloud: CloudClient | None,
         sharing: Sharing,
-        settings: AnswerSettings,
         fast_path: FastPath | None = None,
-        told: Tells | None = None,
-        released: ReleasedPassages | None = None,
         copied: CopiedFacts | None = None,
         other_words: OtherWords | None = None,
         tables: AnswersFromTables | None = None,
     ) -> None:
-        """``fast_path``: asked before anything is read; None: no memory answers. ``other_words`` and ``copied``: asked next, in this order.
-
-        ``released``: where other sites' questions look if something is masked; None: then they find nothing.
-        """
-        self._retriever = retriever
+        """``fast_path``: asked before anything is read; None: no memory answers. Next: ``other_words``, ``copied``."""
+        self.search = search
         self._selector = selector
         self._generator = generator
         self._gate = gate
         self._cloud = cloud
         self._sharing = sharing
-        self.settings = settings
         self._fast_path = fast_path
-        self._told = told
-        self._released = released
         self._copied = copied
         self._other_words = other_words
         self._tables = tables
-        self.untuned = settings
+        self.untuned = search.settings
+
+    @property
+    def settings(self) -> AnswerSettings:
+        """Those in use."""
+        return self.search.settings
 
     def tune(self, thresholds: Mapping[str, float]) -> None:
         """Answer with these thresholds in the place of those that were set, and with none of an earlier call."""
-        self.settings = self.untuned.model_copy(update=dict(thresholds))
+        self.search.settings = self.untuned.model_copy(update=dict(thresholds))
         self._gate = self._gate.with_settings(self.settings)
 
     def alone(self, thresholds: Mapping[str, float], hidden: frozenset[str]) -> Answerer:
         """One with other thresholds that asks nobody else, remembers nothing, and does not see the hidden documents."""
         settings = self.settings.model_copy(update=dict(thresholds))
-        retriever, gate = Without(self._retriever, hidden), self._gate.with_settings(settings)
-        return Answerer(retriever, self._selector, self._generator, gate, None, self._sharing, settings)
+        search = Search(Without(self.search.retriever, hidden), self._sharing, settings)
+        gate = self._gate.with_settings(settings)
+        return Answerer(search, self._selector, self._generator, gate, None, self._sharing)
 
     async def remembered(self, ask: Ask, trace: Trace) -> FastPathResult:
         """What memories say of a question that may be answered here; it needs no model, and so no turn at one."""
@@ -278,35 +258,8 @@ class Answerer:
             return "mode 'local' asks no other site"
         return HELD if await asyncio.to_thread(self._sharing.escalation, ask.escalation) == "no" else ""
 
-    async def retrieve(
-        self,
-        question: str,
-        trace: Trace,
-        *,
-        budget_tokens: int | None = None,
-        top_k: int | None = None,
-        withheld: frozenset[str] = NOTHING_WITHHELD,
-    ) -> Retrieval:
-        """④ Whole passages and facts for a question, best first."""
-        with trace.step("retrieve"):
-            return await self._retriever.retrieve(
-                question,
-                budget_tokens=budget_tokens or self.settings.candidate_tokens,
-                top_k=top_k or self.settings.top_k,
-                withheld=withheld,
-            )
-
     async def _search_for(self, ask: Ask, trace: Trace) -> FindPassages:
-        """``retrieve`` for who may read, or asks about, some documents only, or all."""
-        if ask.filters is None:
-            withheld = await asyncio.to_thread(self._sharing.beyond, ask.labels)
-            return partial(self.retrieve, trace=trace, withheld=withheld)
-
-        async def search(question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
-            found = partial(self.retrieve, question, trace, budget_tokens=budget_tokens, top_k=top_k)
-            return await self._sharing.read_filtered(ask.labels, ask.filters, lambda withheld: found(withheld=withheld))
-
-        return search
+        return await self.search.for_reader(ask.labels, ask.filters, trace)
 
     async def find_here(self, ask: Ask, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
         """Passages of this site for whoever asks."""
@@ -490,89 +443,3 @@ class Answerer:
         trace.extend(tuple(replace(step, step=f"cloud: {step.step}") for step in found.trace))
         evidence = tuple(passage.to_record() for passage in found.evidence)
         return SearchResult(evidence, found.edges, degraded=False, reason=found.reason, trace=trace.steps())
-
-    # ------------------------------------------------------------ for other edges, through the cloud
-
-    async def evidence(self, request: EvidenceRequest) -> Served:
-        """⑥ Retrieve for another site's question, as for a local one; of what is near enough to it the policy lets some leave.
-
-        Where the policy masks something, the passages are masked before anything looks at them: what leaves, and in which order, is what
-        the masked texts say.
-        """
-        return await self._evidence(request, self._sharing.served)
-
-    async def tried_evidence(self, request: EvidenceRequest) -> Served:
-        """What ``evidence`` would give, for this site's own eyes: no meter counts it."""
-        return await self._evidence(request, self._sharing.tried)
-
-    async def near(self, request: EvidenceRequest) -> tuple[list[Evidence], list[tuple[Evidence, str]]]:
-        """What ``evidence`` would find if the policy kept and masked nothing; and what of it stays, with the rule that keeps it.
-
-        For this site's own eyes.
-        """
-        trace, requester = Trace(), Requester(request.requester, request.purpose)
-        found = await self._near(request, partial(self.retrieve, trace=trace))
-        kept = await asyncio.to_thread(self._sharing.held, requester, found)
-        withheld = await asyncio.to_thread(self._sharing.withheld, requester)
-        if withheld is None or (await asyncio.to_thread(self._sharing.redactor_now)).idle:
-            return found, kept
-        leaving = await self._near(request, await self._search_for_others(trace, withheld))
-        known = {one.chunk_id for one in (*leaving, *(one for one, _ in kept))}
-        return found, [*kept, *((one, MASKED) for one in found if one.chunk_id not in known)]
-
-    async def _evidence(self, request: EvidenceRequest, serve: Serve) -> Served:
-        trace, requester = Trace(), Requester(request.requester, request.purpose)
-        looking = Deadline(TITLES_SHARE * request.deadline_ms / 1000)
-        withheld = await asyncio.to_thread(self._sharing.withheld, requester)
-        if withheld is None:
-            return await asyncio.to_thread(self._sharing.nothing_granted, requester)
-        told = await self._told.of(request.memories, withheld) if self._told else []
-        if request.memories_only:
-            return await asyncio.to_thread(serve, requester, told, trace.steps())
-        search = await self._search_for_others(trace, withheld)
-        near = [] if request.titles_only else await self._near(request, search)
-        if request.titles:
-            titled = await self._titled(request, withheld, search, looking)
-            near = in_turn(near, *titled)[: self.settings.reader_passages]
-        served = await asyncio.to_thread(serve, requester, [*told, *near], trace.steps())
-        if request.titles_only:
-            return served
-        return await asyncio.to_thread(self._sharing.nothing_found, requester, served)
-
-    async def _titled(
-        self, request: EvidenceRequest, withheld: frozenset[str], search: FindPassages, looking: Deadline
-    ) -> list[list[Evidence]]:
-        """⑥ What each document says whose title was named: the cloud sends the marks that this site told it. As far as time allows."""
-        marks = set(unpacked(b64decode(request.titles)))
-        titles = await asyncio.to_thread(self._sharing.titles_marked, marks, withheld)
-        found = list[list[Evidence]]()
-        for title in titles[:MAX_TITLES_ASKED]:
-            if looking.left_s() == 0:
-                break
-            told = await search(about(request.question, title), budget_tokens=request.budget_tokens, top_k=OF_A_TITLE)
-            near = (one for one in told.evidence if one.score >= self.settings.reader_threshold)
-            found.append([one for one in near if title in names_of(one.title)])
-        return found
-
-    async def _near(self, request: EvidenceRequest, search: FindPassages) -> list[Evidence]:
-        least = self.settings.reader_threshold if request.whole else self.settings.evidence_threshold
-        parts = questions_in(request.question)
-        most = self.settings.reader_passages
-        found = [(await search(part, budget_tokens=request.budget_tokens, top_k=most)).evidence for part in parts]
-        near = (item for item in in_turn(*found) if item.score >= least)
-        return [item for item in near if is_near(item.score, request.question, f"{item.title} {item.text}")][:most]
-
-    async def _search_for_others(self, trace: Trace, withheld: frozenset[str]) -> FindPassages:
-        """As ``retrieve`` where nothing is masked, else over the masked passages."""
-        redactor = await asyncio.to_thread(self._sharing.redactor_now)
-        if redactor.idle:
-            return partial(self.retrieve, trace=trace, withheld=withheld)
-
-        async def search(question: str, *, budget_tokens: int | None = None, top_k: int | None = None) -> Retrieval:
-            if self._released is None:
-                return Retrieval(())
-            budget_tokens, top_k = budget_tokens or self.settings.candidate_tokens, top_k or self.settings.top_k
-            with trace.step("retrieve"):
-                return await self._released.retrieve(question, redactor, budget_tokens=budget_tokens, top_k=top_k, withheld=withheld)
-
-        return search

@@ -83,40 +83,68 @@ def supporting_rows(
     Values count before words, and what a model has ``named`` before what it has not. A verdict and a translation share no word with
     what they rest on: there the question's words will do, several of them of a passage that the model has not named.
     """
-    is_calculated = asks_to_calculate(question)
-    may_share_none = verdict_of(claim) is not None or is_foreign(question) or is_calculated
-    said = [_Said(one) for one in evidence]
-    values, words = values_in(claim), _words_beside_values(claim)
-    asked = stems(content_words(question)) - words
-    names = stems(content_words(" ".join(names_in(question))))
-    preferred, rows = frozenset(named), list[int]()
+    sought = _Sought.of(claim, question, evidence, frozenset(named))
+    said, values, words, preferred = sought.said, sought.values, sought.words, sought.named
     citable = set(range(len(said))) if among is None else set(among)
     as_much = [row for row in sorted(citable) if said[row].holds(values) and words <= said[row].words]
     usable = citable - (set(as_much) - set(without_contradicting(claim, as_much, evidence)))
-    while len(rows) < MOST_IN_ALL:
-        read = frozenset[str]().union(*(said[row].words for row in rows))
-        others = [said[row] for row in rows]
-        has_named = bool(preferred & {*rows})
-        known = f"{question}\n{claim}"
-        gains = dict[int, _Gain]()
-        for row in usable - {*rows}:
-            gain = _Gain.of(said[row], others, values, words - read, asked - read, names)
-            is_named = row in preferred
-            if not rows:
-                is_worth = gain.is_first(is_named=is_named, may_share_none=may_share_none)
-            elif len(rows) < MOST_CITED or is_named or gain.values:
-                is_way = any(are_linked(evidence[row], evidence[other], known, evidence) for other in rows)
-                is_term = is_calculated and bool(asked & said[row].words)
-                is_worth = (is_named and (is_way or is_term)) or gain.is_more(is_named=is_named, has_named=has_named)
-            else:
-                is_worth = False
-            if is_worth:
-                gains[row] = gain
-        if not gains:
-            break
+    rows = list[int]()
+    while len(rows) < MOST_IN_ALL and (gains := sought.gains(rows, usable)):
         rows.append(max(gains, key=lambda row: gains[row].order(is_named=row in preferred, row=row)))
     alike = [row for row in as_much if row not in rows and row in preferred and row in usable]
     return without_contradicting(claim, [*rows, *alike][:MOST_IN_ALL], evidence, question=question, named=preferred)
+
+
+@dataclass(frozen=True, slots=True)
+class _Sought:
+    """What a claim needs of passages, which of them the model has named, and what each says."""
+
+    evidence: Sequence[Evidence]
+    said: Sequence[_Said]
+    named: frozenset[int]
+    values: frozenset[Value]
+    words: frozenset[str]
+    asked: frozenset[str]  # words of the question alone
+    names: frozenset[str]  # of the question
+    known: str  # the question and the claim: names in them lead from no passage to another
+    is_calculated: bool
+    may_share_none: bool
+
+    @classmethod
+    def of(cls, claim: str, question: str, evidence: Sequence[Evidence], named: frozenset[int]) -> _Sought:
+        words, is_calculated = _words_beside_values(claim), asks_to_calculate(question)
+        return cls(
+            evidence,
+            [_Said(one) for one in evidence],
+            named,
+            values_in(claim),
+            words,
+            stems(content_words(question)) - words,
+            stems(content_words(" ".join(names_in(question)))),
+            f"{question}\n{claim}",
+            is_calculated,
+            may_share_none=is_calculated or verdict_of(claim) is not None or is_foreign(question),
+        )
+
+    def gains(self, rows: Sequence[int], usable: set[int]) -> dict[int, _Gain]:
+        """What each further row adds to ``rows``, of those that are worth a citation."""
+        others = [self.said[row] for row in rows]
+        read = frozenset[str]().union(*(other.words for other in others))
+        words, asked = self.words - read, self.asked - read
+        gains = {row: _Gain.of(self.said[row], others, self.values, words, asked, self.names) for row in usable - {*rows}}
+        return {row: gain for row, gain in gains.items() if self._is_worth(row, gain, rows)}
+
+    def _is_worth(self, row: int, gain: _Gain, rows: Sequence[int]) -> bool:
+        is_named = row in self.named
+        if not rows:
+            return gain.is_first(is_named=is_named, may_share_none=self.may_share_none)
+        if len(rows) >= MOST_CITED and not is_named and not gain.values:
+            return False
+        if gain.is_more(is_named=is_named, has_named=bool(self.named & {*rows})):
+            return True
+        is_term = self.is_calculated and bool(self.asked & self.said[row].words)
+        leads = (are_linked(self.evidence[row], self.evidence[other], self.known, self.evidence) for other in rows)
+        return is_named and (is_term or any(leads))
 
 
 def _words_beside_values(claim: str) -> frozenset[str]:

@@ -41,7 +41,7 @@ async def told(edge, requester, purpose, end):
     request = EvidenceRequest(
         request_id="r", question=QUESTION + end, requester=requester, purpose=purpose, budget_tokens=300, deadline_ms=5_000
     )
-    return bool((await edge.node.answerer.evidence(request)).reply.evidence)
+    return bool((await edge.node.for_others.evidence(request)).reply.evidence)
 
 
 @settings(max_examples=10, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
@@ -67,14 +67,14 @@ async def test_a_deleted_document_is_not_remembered(edge):
 
 async def test_a_cache_by_question_alone_is_seen_to_cross(edge, monkeypatch):
     """The null control: replies remembered as many systems have it."""
-    evidence, cache = edge.node.answerer.evidence, {}
+    evidence, cache = edge.node.for_others.evidence, {}
 
     async def remembered(request):
         if request.question not in cache:
             cache[request.question] = await evidence(request)
         return cache[request.question]
 
-    monkeypatch.setattr(edge.node.answerer, "evidence", remembered)
+    monkeypatch.setattr(edge.node.for_others, "evidence", remembered)
     assert await told(edge, "ward-1", "treatment", "?")
     with pytest.raises(AssertionError):
         await test_near_identical_questions_never_cross.hypothesis.inner_test(edge, [("bank", "treatment", "?")])

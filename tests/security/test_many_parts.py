@@ -42,13 +42,13 @@ async def searches(folder, question):
     async with running_edge(folder) as edge:
         await edge.add("a.md", "Juniper Ward reported the pump failure of lot 7.")
         asked = []
-        retrieve = edge.node.answerer.retrieve
+        retrieve = edge.node.answerer.search.retrieve
 
         async def counted(part, *args, **options):
             asked.append(part)
             return await retrieve(part, *args, **options)
 
-        edge.node.answerer.retrieve = counted
+        edge.node.answerer.search.retrieve = counted
         await edge.ask(question, mode="local", memory=False)
         return len(asked)
 

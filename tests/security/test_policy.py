@@ -361,11 +361,11 @@ async def test_passages_found_by_a_mark_obey_the_settings_of_whole_passages_and_
             await site.add(canary)
         await site.load()
         site.obey('[labels]\npublic = "full"\n')
-        usual = site.answerer.settings
+        usual = site.search.settings
 
         async def given(question="Which zq0w pump stopped?", **asked):
             settings = usual.model_copy(update={name: asked.pop(name) for name in ("reader_passages", "reader_threshold") if name in asked})
-            site.answerer.settings = settings
+            site.search.settings = settings
             reply = (await site.served(question, "ward-2", titles=[f"{one.word} unit" for one in known[1:]], whole=True, **asked)).reply
             return [one.title for one in reply.evidence]
 

@@ -48,7 +48,7 @@ async def leaving(folder, *, policy=MASKED, texts=None, **settings):
         left = next_sync(edge.node.graph, epoch="", version=-1)
         for question in (QUESTION, *(text for text, _ in FOREIGN.values())):
             request = EvidenceRequest(request_id="r", question=question, budget_tokens=4000, whole=True, deadline_ms=9000)
-            left.append(reply_body((await edge.node.answerer.evidence(request)).reply))
+            left.append(reply_body((await edge.node.for_others.evidence(request)).reply))
         return b"\n".join(left), edge.node.sharing.view()
 
 

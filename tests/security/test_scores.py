@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from edge_node.answering.answerer import Answerer
-from edge_node.answering.narrowing import SentenceSelector
+from edge_node.answering.for_others import EvidenceForOthers
 from edge_node.answering.released import ReleasedPassages
+from edge_node.answering.search import Search
 from edge_node.egress.policy_file import NAME
 from edge_node.egress.sharing import Sharing
 from edge_node.policy.redaction import NOTHING_MASKED
@@ -24,7 +24,7 @@ from edge_node.settings import AnswerSettings
 from shared.errors import FetchError
 from shared.models.catalogue import model_named
 from shared.models.embedders import OnnxEmbedder
-from shared.models.fake import HashEmbedder, WordTokenizer
+from shared.models.fake import HashEmbedder
 from shared.models.fetch import located
 from shared.models.settings import ModelSettings
 from shared.vectors import unit
@@ -91,8 +91,8 @@ class Clinic:
         settings = AnswerSettings(
             samples=1, sample_tokens=8, answer_deadline_s=9.0, cloud_deadline_s=9.0, evidence_threshold=0.1, reader_threshold=-1.0
         )
-        released, selector = released or ReleasedPassages(tools, tools.releases), SentenceSelector(tools.embedder, WordTokenizer())
-        return Answerer(self.bench.strategy, selector, None, None, None, tools.releases, settings, released=released)
+        search = Search(self.bench.strategy, tools.releases, settings)
+        return EvidenceForOthers(search, tools.releases, released=released or ReleasedPassages(tools, tools.releases))
 
     async def sent(self, answerer, question, *, whole):
         """The texts that leave, in their order."""

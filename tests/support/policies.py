@@ -8,8 +8,10 @@ from dataclasses import dataclass
 import httpx2
 
 from edge_node.answering.answerer import Answerer, Ask
+from edge_node.answering.for_others import EvidenceForOthers
 from edge_node.answering.narrowing import SentenceSelector
 from edge_node.answering.released import ReleasedPassages
+from edge_node.answering.search import Search
 from edge_node.cloud.client import CloudClient
 from edge_node.cloud.sync import LinkState, SummaryReplicator
 from edge_node.egress.bodies import reply_body
@@ -69,16 +71,10 @@ class Site:
         self.ledger = Ledger(bench.database, SystemClock())
         http = httpx2.AsyncClient(transport=httpx2.MockTransport(self._cloud), base_url="http://127.0.0.1:9")
         self.client = CloudClient(http, "ward", self.ledger, Breaker(3, 30.0, SystemClock()), patience_s=9.0)
-        self.answerer = Answerer(
-            strategy,
-            SentenceSelector(embedder, WordTokenizer()),
-            bench.model,
-            None,
-            self.client,
-            self.sharing,
-            settings,
-            released=ReleasedPassages(bench.tools, self.sharing),
-        )
+        self.search = Search(strategy, self.sharing, settings)
+        selector = SentenceSelector(embedder, WordTokenizer())
+        self.answerer = Answerer(self.search, selector, bench.model, None, self.client, self.sharing)
+        self.for_others = EvidenceForOthers(self.search, self.sharing, released=ReleasedPassages(bench.tools, self.sharing))
 
     def _cloud(self, request):
         self.sent.append(request.content)
@@ -130,7 +126,7 @@ class Site:
         """The reply to a cloud that asks for documents with these ``titles`` besides."""
         marks = b64encode(packed(map(mark_of, titles))).decode()
         told = {"question": question, "requester": requester, "purpose": purpose, "titles": marks, "deadline_ms": 9000, **asked}
-        return await self.answerer.evidence(EvidenceRequest(request_id="r1", budget_tokens=400, **told))
+        return await self.for_others.evidence(EvidenceRequest(request_id="r1", budget_tokens=400, **told))
 
     async def reply(self, question, requester="", purpose=None, titles=()):
         return reply_body((await self.served(question, requester, purpose, titles)).reply)

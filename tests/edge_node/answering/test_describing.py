@@ -3,8 +3,10 @@
 import pytest
 
 from edge_node.answering.answerer import Answerer, Ask
+from edge_node.answering.for_others import EvidenceForOthers
 from edge_node.answering.gate import Gate
 from edge_node.answering.narrowing import SentenceSelector, fitting
+from edge_node.answering.search import Search
 from edge_node.records import PassageSummary
 from edge_node.settings import AnswerSettings, EdgeSettings
 from edge_node.strategies.dgrag.descriptions import MOST_BELOW
@@ -28,7 +30,9 @@ class Site:
         embedder, self.generator = HashEmbedder(), generator
         chosen = AnswerSettings(context_tokens=BUDGET, evidence_threshold=-1.0, **OFF, **settings)
         selector, gate = SentenceSelector(embedder, WordTokenizer()), Gate(embedder, chosen)
-        self.answerer = Answerer(bench.strategy, selector, generator, gate, None, bench.tools.releases, chosen)
+        search = Search(bench.strategy, bench.tools.releases, chosen)
+        self.answerer = Answerer(search, selector, generator, gate, None, bench.tools.releases)
+        self.for_others = EvidenceForOthers(search, bench.tools.releases)
 
     async def ask(self, labels=EVERYBODY):
         return await self.answerer.answer(Ask(QUESTION, mode="local", labels=labels), Trace())
@@ -115,7 +119,7 @@ async def test_what_other_sites_are_given_is_the_same_with_and_without_descripti
         replies = []
         for each, asked in ((bench, site(bench)), (plain, site(plain, description_share=0.0))):
             await filled(each)
-            replies.append([item.text for item in (await asked.answerer.evidence(request)).reply.evidence])
+            replies.append([item.text for item in (await asked.for_others.evidence(request)).reply.evidence])
         assert replies[0] == replies[1] != []
 
 

@@ -37,7 +37,7 @@ async def test_no_more_passages_come_than_wanted_and_none_below_the_threshold(ed
         ids = EdgeId("ward"), DocumentId("d"), "a.md", ChunkId("d:0"), (0, 4)
         return Retrieved(tuple(Evidence(*ids, text, score) for text, score in (("near", 0.9), ("", 0.8), ("far", 0.2), ("off", -0.4))))
 
-    monkeypatch.setattr(edge.node.answerer, "retrieve", retrieve)
+    monkeypatch.setattr(edge.node.answerer.search, "retrieve", retrieve)
     for top_k, threshold, expected in ((5, 0.0, ["near", "far", "off"]), (5, 0.5, ["near"]), (1, 0.0, ["near"]), (5, 0.95, [])):
         found = (await post(edge, retrieval_setting={"top_k": top_k, "score_threshold": threshold})).json()["records"]
         assert [one["content"] for one in found] == expected

@@ -182,14 +182,14 @@ async def test_a_filter_opens_no_document_that_the_reader_may_not_read(tmp_path)
 async def test_documents_that_come_while_a_filtered_question_is_read_are_not_in_it(tmp_path, monkeypatch):
     async with running_edge(tmp_path) as edge:
         await filled(edge)
-        retrieve, came = edge.node.answerer.retrieve, []
+        retrieve, came = edge.node.answerer.search.retrieve, []
 
         async def slowly(question, trace, **named):
             if not came:
                 came.append(await edge.add("icu/new.txt", GIVEN[0].text))  # after it was looked what matches, before it is searched
             return await retrieve(question, trace, **named)
 
-        monkeypatch.setattr(edge.node.answerer, "retrieve", slowly)
+        monkeypatch.setattr(edge.node.answerer.search, "retrieve", slowly)
         names = {one["document"] for one in (await found(edge, {"path": "*.md"}))["evidence"]}
         assert came
         assert names == {one.name for one in GIVEN if one.name.endswith(".md")}

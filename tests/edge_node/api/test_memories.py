@@ -125,8 +125,8 @@ async def test_a_chat_is_answered_from_memory_too(edge, stream):
 
 async def test_other_sites_get_evidence_and_no_memory_is_looked_for(edge):
     request = EvidenceRequest(request_id="r1", question=WHO, budget_tokens=100, deadline_ms=1000)
-    await edge.node.answerer.evidence(request)
-    await edge.node.answerer.retrieve(WHO, Trace())
+    await edge.node.for_others.evidence(request)
+    await edge.node.answerer.search.retrieve(WHO, Trace())
     assert edge.told.asked == []
 
 
