@@ -130,7 +130,8 @@ def _read(name: str, document: Document) -> list[Page]:
 
 def _sheet(number: int, page: Page, recognised: Recognised | None) -> _Sheet:
     if recognised is not None:
-        return _Sheet(number, [recognised.words], [], notes=page.notes)
+        upright, *others = recognised.layer or [[]]
+        return _Sheet(number, [[*recognised.words, *upright], *others], [], notes=page.notes)
     visible = {
         direction: [word for word in words if not word.is_hidden]
         for direction, words in page.words.items()
@@ -337,7 +338,7 @@ def _are(count: int) -> str:
 _IMAGE_HEADS = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 PDF = Parser(
     "pdf",
-    2,
+    3,
     parse_pdf,
     heads=(b"%PDF-", b"%pdf-"),
     page_image=page_image,

@@ -9,6 +9,7 @@ import ctypes
 import math
 import re
 import unicodedata
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,6 +29,8 @@ MAX_SEGMENTS = 4_000  # of a path: longer ones are drawings
 SEGMENTS_OF_A_BAR = 5
 MAX_FORM_DEPTH = 3  # of drawings in drawings
 MAX_ANNOTATIONS = 5_000  # of a page
+LARGE = 32_000  # square points, 8 by 5 cm: a picture that may be a scanned page
+LEGIBLE = 100  # pixels of a picture's shorter side: less is a ground's colour
 RULE_WIDTH = 2.5  # points: a thicker bar is an area
 INVISIBLE_MODES = (pdfium.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium.FPDF_TEXTRENDERMODE_CLIP)
 SLANTED = 4  # a direction beside the four of a right angle: watermarks
@@ -94,6 +97,13 @@ class Word(Box):
 
 
 @dataclass(slots=True)
+class Picture(Box):
+    """An image on a page. ``digest``: of what is stored, if it is large and has details."""
+
+    digest: int = 0
+
+
+@dataclass(slots=True)
 class Field:
     """A form field's value where it stands: text, or whether a box is ticked."""
 
@@ -113,17 +123,20 @@ class Page:
     words: dict[int, list[Word]] = field(default_factory=lambda: defaultdict(list))
     rules: list[Box] = field(default_factory=list)
     areas: list[Box] = field(default_factory=list)  # filled with another colour than white
-    pictures: list[Box] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
     fields: list[Field] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     attachments: int = 0
     unmapped: int = 0  # signs whose font does not say which they are
+    has_ocr_layer: bool = False  # a scan with the words of an OCR below it
 
     @property
     def is_scan(self) -> bool:
-        """Whether a picture covers most of it."""
+        """Whether a picture covers most of it, or the strips of one do."""
         area = self.width * self.height
-        return any(abs(each.width * each.height) > 0.6 * area for each in self.pictures)
+        places = {(each.left, each.top, each.right, each.bottom) for each in self.pictures}
+        covered = sum(abs((right - left) * (top - bottom)) for left, top, right, bottom in places)
+        return covered > 0.6 * area
 
 
 def turned(box: Box, direction: int) -> Box:
@@ -220,8 +233,9 @@ class Document:
         width: int = 0,
         most: int,
         has_colours: bool = False,
+        has_text: bool = True,
     ) -> tuple[bytes, int, int]:
-        """A page as it is seen, its width and height in pixels.
+        """A page as it is seen, its width and height in pixels; without its text layer if so asked.
 
         ``scale`` pixels a point, or ``width`` of them; ``most`` in all. A byte each, in grey, or
         four: blue, green, red and nothing.
@@ -235,6 +249,11 @@ class Document:
             scale = width / across if width else scale
             scale = min(scale, math.sqrt(most / (across * down)))
             size = max(1, round(across * scale)), max(1, round(down * scale))
+            if not has_text:
+                for item, _ in _objects(handle):
+                    if pdfium.FPDFPageObj_GetType(item) == pdfium.FPDF_PAGEOBJ_TEXT:
+                        mode = pdfium.FPDF_TEXTRENDERMODE_INVISIBLE
+                        pdfium.FPDFTextObj_SetTextRenderMode(item, mode)
             return self._drawn(handle, *size, has_colours=has_colours), *size
         finally:
             pdfium.FPDF_ClosePage(handle)
@@ -405,38 +424,28 @@ class _Reader:
         What lies beyond the page's edges is not seen either.
         """
         seen = turned(self._bounds, direction)
+        is_scan = found.is_scan
         for word in words:
             if not seen.contains(word):
                 word.is_hidden = True
             elif word.confidence == _WHITE:
                 word.is_hidden = not any(each.contains(word) for each in paper)
             elif word.confidence == _INVISIBLE:
-                word.is_hidden = not found.is_scan
+                word.is_hidden = not is_scan
+                found.has_ocr_layer |= is_scan
             word.confidence = 100.0
 
     # ---------------------------------------------------------------------------------- objects
 
     def _look_at_objects(self, found: Page) -> None:
-        budget = MAX_OBJECTS
-        count = min(pdfium.FPDFPage_CountObjects(self._page), MAX_OBJECTS)
-        items = (pdfium.FPDFPage_GetObject(self._page, at) for at in range(count))
-        stack: list[tuple[Any, tuple[float, ...], int]] = [(item, _IDENTITY, 0) for item in items]
-        while stack and budget > 0:
-            item, matrix, depth = stack.pop()
-            budget -= 1
+        for item, matrix in _objects(self._page):
             kind = pdfium.FPDFPageObj_GetType(item)
             if kind == pdfium.FPDF_PAGEOBJ_PATH:
                 self._look_at_path(found, item, matrix)
             elif kind == pdfium.FPDF_PAGEOBJ_IMAGE:
-                found.pictures.append(_bounds(item, matrix))
+                found.pictures.append(_picture(item, matrix))
             elif kind == pdfium.FPDF_PAGEOBJ_SHADING:
                 found.areas.append(_bounds(item, matrix))
-            elif kind == pdfium.FPDF_PAGEOBJ_FORM and depth < MAX_FORM_DEPTH:
-                inner = _multiplied(_matrix(item), matrix)
-                most = min(pdfium.FPDFFormObj_CountObjects(item), budget)
-                for at in range(most):
-                    part = pdfium.FPDFFormObj_GetObject(item, at)
-                    stack.append((part, inner, depth + 1))
 
     def _look_at_path(self, found: Page, item: Any, matrix: tuple[float, ...]) -> None:
         fill, stroke = ctypes.c_int(), ctypes.c_int()
@@ -604,6 +613,38 @@ def _word(text: str, box: Box, style: _Style) -> Word:
         is_bold=style.is_bold,
         confidence=state,
     )
+
+
+def _objects(page: Any) -> Iterator[tuple[Any, tuple[float, ...]]]:
+    """What is drawn on a page in its order, and in drawings on it, with the matrix of those."""
+    budget = MAX_OBJECTS
+    count = min(pdfium.FPDFPage_CountObjects(page), MAX_OBJECTS)
+    stack: list[tuple[Any, tuple[float, ...], int]] = [
+        (pdfium.FPDFPage_GetObject(page, at), _IDENTITY, 0) for at in reversed(range(count))
+    ]
+    while stack and budget > 0:
+        item, matrix, depth = stack.pop()
+        budget -= 1
+        if pdfium.FPDFPageObj_GetType(item) != pdfium.FPDF_PAGEOBJ_FORM:
+            yield item, matrix
+        elif depth < MAX_FORM_DEPTH:
+            inner = _multiplied(_matrix(item), matrix)
+            most = min(pdfium.FPDFFormObj_CountObjects(item), budget)
+            parts = (pdfium.FPDFFormObj_GetObject(item, at) for at in reversed(range(most)))
+            stack.extend((part, inner, depth + 1) for part in parts)
+
+
+def _picture(item: Any, matrix: tuple[float, ...]) -> Picture:
+    box = _bounds(item, matrix)
+    width, height = ctypes.c_uint(), ctypes.c_uint()
+    pdfium.FPDFImageObj_GetImagePixelSize(item, width, height)
+    digest = 0
+    if abs(box.width * box.height) >= LARGE and min(width.value, height.value) >= LEGIBLE:
+        length = pdfium.FPDFImageObj_GetImageDataRaw(item, None, 0)
+        buffer = ctypes.create_string_buffer(length)
+        pdfium.FPDFImageObj_GetImageDataRaw(item, buffer, length)
+        digest = zlib.crc32(buffer)
+    return Picture(box.left, box.top, box.right, box.bottom, digest=digest)
 
 
 def _is_white(item: Any, is_stroked: int = 0) -> bool:
