@@ -18,9 +18,7 @@ _PAGE_WORD = (
     r"|oldal|стр\.?|страница|blatt|folio|第)"
 )
 _TOTAL = r"(?:\s*(?:/|of|von|de|sur|di|van|av|af|z|ze|из)\s*(\d{1,5}))?"
-_ALONE = re.compile(
-    rf"[-–—|\[(]?\s*(?:[A-Z]{{1,2}}-)?(\d{{1,5}}){_TOTAL}\s*[-–—|\])]?", re.IGNORECASE
-)
+_ALONE = re.compile(rf"[-–—|\[(]?\s*(\d{{1,5}}){_TOTAL}\s*[-–—|\])]?", re.IGNORECASE)
 _SPELT = re.compile(
     rf"(?:[-–—|\[(]\s{{0,9}})?(?<!\w){_PAGE_WORD}\s{{0,9}}+[-–—]?\s{{0,9}}+(\d{{1,5}})(?!\d){_TOTAL}"
     r"\s{0,9}+(?:[页頁]|ページ)?\s{0,9}+[-–—|\])]?",

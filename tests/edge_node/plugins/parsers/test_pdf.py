@@ -250,13 +250,12 @@ def test_numbers_beside_other_words_stay_though_they_count_with_the_pages(label:
     assert [number for number in range(first, first + 4) if f" {number}" in found.text] == [*range(first, first + 4)]
 
 
-@pytest.mark.parametrize("form_of", ["{}", "P. {}", "L-{}"])
-def test_numbers_alone_that_are_far_from_the_pages_are_the_texts(form_of: str):
-    found = read(
-        "a.pdf",
-        pdf([lines(50, 60, [form_of.format(1001 + number), f"{word} was seen.", "No more."]) for number, word in enumerate("abcd")]),
-    )
-    assert all(str(1001 + number) in found.text for number in range(4))
+@pytest.mark.parametrize(("form_of", "first"), [("{}", 1001), ("P. {}", 1001), ("L-{}", 1001), ("P-{}", 7)])
+def test_numbers_alone_that_are_no_pages_are_the_texts(form_of: str, first: int):
+    names = [form_of.format(first + number) for number in range(4)]
+    pages = [lines(50, 60, [name, f"{word} was seen.", "No more."]) for name, word in zip(names, "abcd", strict=True)]
+    found = read("a.pdf", pdf(pages)).text
+    assert all(name in found for name in names)
 
 
 def test_words_beside_a_spelt_page_number_stay_once_and_others_of_it_go():
@@ -273,7 +272,7 @@ def test_words_beside_a_spelt_page_number_stay_once_and_others_of_it_go():
 
 
 @pytest.mark.parametrize(
-    "form_of", ["{}", "- {} -", "Page {} of 4", "{}/4", "Seite {}", "A-{}", "Página {} de 4", "Pagina {} di 4", "[{}]", "p. {}"]
+    "form_of", ["{}", "- {} -", "Page {} of 4", "{}/4", "Seite {}", "Página {} de 4", "Pagina {} di 4", "[{}]", "p. {}"]
 )
 def test_page_numbers_that_count_with_the_pages_go(form_of: str):
     words = ["Juniper", "Cedar", "Maple", "Rowan"]
