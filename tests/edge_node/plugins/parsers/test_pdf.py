@@ -294,6 +294,24 @@ def test_lines_that_differ_or_are_few_are_no_running_lines():
     assert running_rows(rows(["Same", "a", "b"], ["Same", "c", "d"], ["x", "e", "f"], ["y", "g", "h"])) == (set(), 0)
 
 
+@pytest.mark.parametrize(
+    ("text", "pages", "dropped"),
+    [
+        ("Total due: 50 EUR", (0, 3, 4), 0),
+        ("Total due: 50 EUR", (0, 2, 4), 0),
+        ("Total due: 50 EUR", (0, 1, 2, 4), 0),
+        ("Version 2 of 2024", (1, 2, 3, 4, 5), 4),
+        ("Paid in cash", (0, 3, 4), 0),
+        ("The harbour office", (0, 2, 4), 2),
+        ("The harbour office", (0, 1, 2, 4), 3),
+    ],
+)
+def test_a_running_line_stands_on_most_pages_of_a_side_and_with_figures_on_nearly_all(text: str, pages: tuple[int, ...], dropped: int):
+    rows = [[text if page in pages else f"a{page}a", f"b{page}b", f"c{page}c"] for page in range(6)]
+    words = [[Word(0, 20.0 * at, 100, 20.0 * at + 10, text=text, size=10) for at, text in enumerate(row)] for row in rows]
+    assert running_rows(list(map(rows_of, words)))[1] == dropped
+
+
 # ----------------------------------------------------------------------------- hyphens and lines
 
 
