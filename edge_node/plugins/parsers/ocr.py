@@ -115,13 +115,17 @@ def recognised_pages(name: str, document: Document, pages: Sequence[Page]) -> Re
 
     Raises UnreadableDocument (``no_text``) if none has text and nothing here recognises it.
     """
-    bare = [at for at, page in enumerate(pages) if not _has_letters(page)]
+    bare = [at for at, page in enumerate(pages) if page.is_open and not _has_letters(page)]
     stamped = [at for at in _stamped(pages) if at not in bare]
     others = (at for at in range(len(pages)) if at not in bare and at not in stamped)
     poor = [at for at in others if is_recognised(pages[at])]
     data = chosen.get().data() if bare or stamped or poor else None
     if data is None:
-        if len(bare) == len(pages) and not any(page.notes or page.fields for page in pages):
+        if (
+            bare
+            and len(bare) == len(pages)
+            and not any(page.notes or page.fields for page in pages)
+        ):
             raise _unread(name, "its pages are images")
         shortfalls = _pictures_left(pages, {*bare, *stamped})
         if count := len(bare) + len(stamped):

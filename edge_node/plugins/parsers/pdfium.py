@@ -127,6 +127,9 @@ class Page:
     fields: list[Field] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     attachments: int = 0
+    is_open: bool = True  # else the file's entry for it is damaged
+    surplus_characters: int = 0  # beyond MAX_CHARACTERS
+    surplus_annotations: int = 0  # beyond MAX_ANNOTATIONS
     unmapped: int = 0  # signs whose font does not say which they are
     has_ocr_layer: bool = False  # a scan with the words of an OCR below it
 
@@ -209,7 +212,7 @@ class Document:
         """What stands on a page; an empty one where it cannot be opened."""
         handle = pdfium.FPDF_LoadPage(self._handle, index)
         if not handle:
-            return Page(0, 0)
+            return Page(0, 0, is_open=False)
         try:
             return _Reader(handle, self._form).page()
         finally:
@@ -322,7 +325,7 @@ class _Reader:
     # ------------------------------------------------------------------------------------ words
 
     def _read_words(self, found: Page) -> None:
-        text = self._characters()
+        text = self._characters(found)
         found.unmapped = len(_UNMAPPED.findall(text))
         self._has_to_left = TO_LEFT.search(text) is not None
         for match in _WORD.finditer(text):
@@ -338,8 +341,10 @@ class _Reader:
         for direction, words in found.words.items():
             self._hide(found, words, [turned(each, direction) for each in paper], direction)
 
-    def _characters(self) -> str:
-        count = min(max(0, pdfium.FPDFText_CountChars(self._text)), MAX_CHARACTERS)
+    def _characters(self, found: Page) -> str:
+        total = max(0, pdfium.FPDFText_CountChars(self._text))
+        count = min(total, MAX_CHARACTERS)
+        found.surplus_characters = total - count
         buffer = (ctypes.c_ushort * (2 * count + 2))()
         taken = pdfium.FPDFText_GetText(self._text, 0, count, buffer)
         raw = bytes(buffer)[: 2 * max(0, taken - 1)]
@@ -470,7 +475,9 @@ class _Reader:
     # ------------------------------------------------------------------------------ annotations
 
     def _read_annotations(self, found: Page) -> None:
-        count = min(pdfium.FPDFPage_GetAnnotCount(self._page), MAX_ANNOTATIONS)
+        total = max(0, pdfium.FPDFPage_GetAnnotCount(self._page))
+        count = min(total, MAX_ANNOTATIONS)
+        found.surplus_annotations = total - count
         for at in range(count):
             annotation = pdfium.FPDFPage_GetAnnot(self._page, at)
             if not annotation:

@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge_node.documents.readers import read, text
+from edge_node.plugins.parsers import pdfium
 from edge_node.plugins.parsers.pdf import parse_pdf
 from edge_node.plugins.parsers.pdf_layout import regions
 from edge_node.plugins.parsers.pdf_margins import running_rows
@@ -418,6 +419,22 @@ def test_pages_without_text_have_no_text(make_pdf):
 @pytest.mark.parametrize("data", [b"%PDF-1.7\n", b"%PDF-1.7\nnothing of a pdf\n%%EOF", b"no pdf"])
 def test_what_is_no_pdf_inside_is_bad(data: bytes):
     assert reason_of(data) == "bad_pdf"
+
+
+def test_a_page_that_cannot_be_opened_is_reported():
+    data = pdf([at(50, 100, "The dose is 5 mg."), at(50, 100, "Give it with food.")])
+    found = read("a.pdf", data.replace(b"/Kids[7 0 R 9 0 R]", b"/Kids[7 0 R 99 0 R]"))
+    assert found.text == "The dose is 5 mg."
+    assert dict(found.shortfalls) == {"pages_unread": "1 page is damaged and not in the text: it is page 2."}
+
+
+def test_what_is_too_much_on_a_page_is_counted(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pdfium, "MAX_CHARACTERS", 9)
+    monkeypatch.setattr(pdfium, "MAX_ANNOTATIONS", 1)
+    note = "<</Type/Annot/Subtype/Text/Rect[50 400 70 420]/Contents(Ask)>>"
+    found = read("a.pdf", pdf([at(50, 100, "The dose is 5 mg.")], objects=[note, note], page="/Annots[7 0 R 8 0 R]"))
+    assert found.text == "The dose\n\nNote: Ask"
+    assert [message.split(" of")[0] for _, message in found.shortfalls] == ["8 characters", "1 note or field"]
 
 
 def test_too_many_pages_are_refused_before_one_is_read(make_pdf, monkeypatch: pytest.MonkeyPatch):
