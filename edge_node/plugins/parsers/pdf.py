@@ -303,7 +303,7 @@ def _has_text(blocks: Iterable[Block]) -> bool:
 
 def _hidden(page: Page) -> int:
     if page.is_scan:
-        return 0
+        return page.covered
     return sum(word.is_hidden for words in page.words.values() for word in words)
 
 

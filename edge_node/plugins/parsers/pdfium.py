@@ -31,6 +31,11 @@ MAX_FORM_DEPTH = 3  # of drawings in drawings
 MAX_ANNOTATIONS = 5_000  # of a page
 LARGE = 32_000  # square points, 8 by 5 cm: a picture that may be a scanned page
 LEGIBLE = 100  # pixels of a picture's shorter side: less is a ground's colour
+MAX_COVERS = 1_000  # of a page: areas that are compared with its words
+LEAST_COVER = 4.0  # points: the shorter side of an area that covers words
+MOST_COVER_PIXELS = 4_000_000  # of a page that is drawn to see whether words are seen
+COVER_SCALE = 2.0  # pixels a point
+FAINT = 24  # of 255: what differs less from its ground is not seen
 RULE_WIDTH = 2.5  # points: a thicker bar is an area
 INVISIBLE_MODES = (pdfium.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium.FPDF_TEXTRENDERMODE_CLIP)
 SLANTED = 4  # a direction beside the four of a right angle: watermarks
@@ -131,6 +136,7 @@ class Page:
     surplus_characters: int = 0  # beyond MAX_CHARACTERS
     surplus_annotations: int = 0  # beyond MAX_ANNOTATIONS
     unmapped: int = 0  # signs whose font does not say which they are
+    covered: int = 0  # words below areas that hide them
     has_ocr_layer: bool = False  # a scan with the words of an OCR below it
 
     @property
@@ -154,6 +160,19 @@ def turned(box: Box, direction: int) -> Box:
             return Box(-top, -right, -bottom, -left)
         case _:
             return Box(left, -top, right, -bottom)
+
+
+def unturned(box: Box, direction: int) -> Box:
+    """The inverse of ``turned``; ``top`` is the lower end here, as y goes up."""
+    match direction:
+        case 1:
+            return Box(box.top, box.left, box.bottom, box.right)
+        case 2:
+            return Box(-box.right, box.top, -box.left, box.bottom)
+        case 3:
+            return Box(-box.bottom, -box.right, -box.top, -box.left)
+        case _:
+            return Box(box.left, -box.bottom, box.right, -box.top)
 
 
 @cache
@@ -257,39 +276,61 @@ class Document:
                     if pdfium.FPDFPageObj_GetType(item) == pdfium.FPDF_PAGEOBJ_TEXT:
                         mode = pdfium.FPDF_TEXTRENDERMODE_INVISIBLE
                         pdfium.FPDFTextObj_SetTextRenderMode(item, mode)
-            return self._drawn(handle, *size, has_colours=has_colours), *size
+            return _drawn(handle, self._form, *size, has_colours=has_colours), *size
         finally:
             pdfium.FPDF_ClosePage(handle)
 
-    def _drawn(self, page: Any, width: int, height: int, *, has_colours: bool) -> bytes:
-        kind = pdfium.FPDFBitmap_BGRx if has_colours else pdfium.FPDFBitmap_Gray
-        bitmap = pdfium.FPDFBitmap_CreateEx(width, height, kind, None, 0)
-        if not bitmap:
-            raise MemoryError
-        try:
-            pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, width, height, 0xFFFFFFFF)
-            flags = pdfium.FPDF_ANNOT | (0 if has_colours else pdfium.FPDF_GRAYSCALE)
-            pdfium.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, flags)
-            if self._form:
-                pdfium.FPDF_FFLDraw(self._form, bitmap, page, 0, 0, width, height, 0, flags)
-            stride = pdfium.FPDFBitmap_GetStride(bitmap)
-            rows = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), stride * height)
-        finally:
-            pdfium.FPDFBitmap_Destroy(bitmap)
-        length = width * (4 if has_colours else 1)
-        if stride == length:
-            return rows
-        return b"".join(rows[at : at + length] for at in range(0, stride * height, stride))
+
+def _drawn(page: Any, form: Any, width: int, height: int, *, has_colours: bool) -> bytes:
+    kind = pdfium.FPDFBitmap_BGRx if has_colours else pdfium.FPDFBitmap_Gray
+    bitmap = pdfium.FPDFBitmap_CreateEx(width, height, kind, None, 0)
+    if not bitmap:
+        raise MemoryError
+    try:
+        pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, width, height, 0xFFFFFFFF)
+        flags = pdfium.FPDF_ANNOT | (0 if has_colours else pdfium.FPDF_GRAYSCALE)
+        pdfium.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, flags)
+        if form:
+            pdfium.FPDF_FFLDraw(form, bitmap, page, 0, 0, width, height, 0, flags)
+        stride = pdfium.FPDFBitmap_GetStride(bitmap)
+        rows = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), stride * height)
+    finally:
+        pdfium.FPDFBitmap_Destroy(bitmap)
+    length = width * (4 if has_colours else 1)
+    if stride == length:
+        return rows
+    return b"".join(rows[at : at + length] for at in range(0, stride * height, stride))
 
 
 @dataclass(slots=True)
 class _Style:
-    """What all signs of one text object have in common."""
+    """What all signs of one text object have in common. ``order``: in which it is drawn."""
 
     direction: int
     is_bold: bool
     is_invisible: bool
     is_white: bool
+    colour: tuple[int, int, int] | None = None
+    order: float = math.inf
+
+
+@dataclass(slots=True)
+class _Cover:
+    """A filled area that hides words: those drawn before it, and those of its colour."""
+
+    box: Box
+    order: float
+    colour: tuple[int, int, int] | None = None
+    is_picture: bool = False
+
+    def may_hide(self, style: _Style) -> bool:
+        """Whether words of this style are not seen where it lies."""
+        if self.order > style.order:
+            return True
+        if self.colour is None or style.colour is None:
+            return False
+        pairs = zip(self.colour, style.colour, strict=True)
+        return all(abs(one - other) < FAINT for one, other in pairs)
 
 
 class _Reader:
@@ -301,6 +342,9 @@ class _Reader:
         self._text: Any = None
         self._has_to_left = False
         self._styles = dict[int, _Style]()
+        self._inks = list[tuple[Word, _Style]]()
+        self._covers = list[_Cover]()
+        self._orders = dict[int | None, int]()  # of text objects, by their addresses
         self._rect = pdfium.FS_RECTF()
         self._rect_address = ctypes.addressof(self._rect)
         self._text_address: int | None = None
@@ -320,6 +364,7 @@ class _Reader:
             finally:
                 pdfium.FPDFText_ClosePage(self._text)
         self._read_annotations(found)
+        self._hide_covered(found)
         return found
 
     # ------------------------------------------------------------------------------------ words
@@ -331,10 +376,11 @@ class _Reader:
         for match in _WORD.finditer(text):
             is_cut = match.end() < len(text) and text[match.end()] in _CUT
             pieces = list(self._pieces(text, match.start(), match.end()))
-            for direction, word in pieces:
-                found.words[direction].append(word)
+            for style, word in pieces:
+                found.words[style.direction].append(word)
+            self._inks += [(word, style) for style, word in pieces]
             if is_cut and pieces:
-                last = pieces[-1][1]
+                _, last = pieces[-1]
                 last.text += "-"
                 last.is_cut = True
         paper = [*found.areas, *found.pictures]
@@ -354,7 +400,7 @@ class _Reader:
         units = (pdfium.FPDFText_GetUnicode(self._text, at) for at in range(count))
         return "".join(chr(unit) if unit < 0x110000 else "\ufffd" for unit in units)
 
-    def _pieces(self, text: str, start: int, end: int) -> Iterator[tuple[int, Word]]:
+    def _pieces(self, text: str, start: int, end: int) -> Iterator[tuple[_Style, Word]]:
         """A word, or several where its signs do not stand side by side or differ in size."""
         style = self._style(self._handle(start), start)
         first = self._box(start, style.direction)
@@ -368,7 +414,7 @@ class _Reader:
         )
         if is_plain:
             box = Box(first.left, first.top, last.right, first.bottom)
-            yield style.direction, _word(text[start:end], box, style)
+            yield style, _word(text[start:end], box, style)
             return
         signs = list[tuple[str, Box]]()
         for at in range(start, end):
@@ -376,12 +422,12 @@ class _Reader:
             next_style = self._style(handle, at) if handle else style
             box = self._box(at, next_style.direction)
             if signs and not _goes_on(signs[-1], box, text[at], style, next_style):
-                yield style.direction, _joined(signs, style)
+                yield style, _joined(signs, style)
                 signs = []
             if not signs:
                 style = next_style
             signs.append((text[at], box))
-        yield style.direction, _joined(signs, style)
+        yield style, _joined(signs, style)
 
     def _handle(self, at: int) -> int:
         return _text_object(self._text_address, at) or 0
@@ -412,6 +458,8 @@ class _Reader:
             self._is_bold(item),
             mode in INVISIBLE_MODES,
             mode == pdfium.FPDF_TEXTRENDERMODE_FILL and _is_white(item),
+            _colour(item),
+            self._orders.get(_address(item), math.inf),
         )
 
     def _is_bold(self, item: Any) -> bool:
@@ -440,21 +488,53 @@ class _Reader:
                 found.has_ocr_layer |= is_scan
             word.confidence = 100.0
 
+    def _hide_covered(self, found: Page) -> None:
+        """Words below an area that is drawn later, or of its colour, if the page shows no ink.
+
+        Below the picture of a scan lie the words that an OCR found in it.
+        """
+        is_scan = found.is_scan
+        covers = [each for each in self._covers if not (is_scan and each.is_picture)][:MAX_COVERS]
+        above = dict[int, list[Box]]()  # what may hide words of a style
+        suspects = list[tuple[Word, Box]]()
+        for word, style in self._inks:
+            if id(style) not in above:
+                hiding = (each.box for each in covers if each.may_hide(style))
+                above[id(style)] = [turned(box, style.direction) for box in hiding]
+            if word.is_hidden or not any(map(str.isalnum, word.text)):
+                continue
+            core = next(filter(None, (_covered_core(word, box) for box in above[id(style)])), None)
+            if core is not None:
+                suspects.append((word, unturned(core, style.direction)))
+        if not suspects:
+            return
+        sight = _Sight(self._page, self._form)
+        for word, core in suspects:
+            if not sight.shows_ink(core):
+                word.is_hidden = True
+                found.covered += 1
+
     # ---------------------------------------------------------------------------------- objects
 
     def _look_at_objects(self, found: Page) -> None:
-        for item, matrix in _objects(self._page):
+        for order, (item, matrix) in enumerate(_objects(self._page)):
             kind = pdfium.FPDFPageObj_GetType(item)
-            if kind == pdfium.FPDF_PAGEOBJ_PATH:
-                self._look_at_path(found, item, matrix)
+            if kind == pdfium.FPDF_PAGEOBJ_TEXT:
+                self._orders[_address(item)] = order
+            elif kind == pdfium.FPDF_PAGEOBJ_PATH:
+                self._look_at_path(found, item, matrix, order)
             elif kind == pdfium.FPDF_PAGEOBJ_IMAGE:
-                found.pictures.append(_picture(item, matrix))
+                picture = _picture(item, matrix)
+                found.pictures.append(picture)
+                self._note_cover(_Cover(picture, order, is_picture=True))
             elif kind == pdfium.FPDF_PAGEOBJ_SHADING:
                 found.areas.append(_bounds(item, matrix))
 
-    def _look_at_path(self, found: Page, item: Any, matrix: tuple[float, ...]) -> None:
+    def _look_at_path(self, found: Page, item: Any, matrix: tuple[float, ...], order: int) -> None:
         fill, stroke = ctypes.c_int(), ctypes.c_int()
         pdfium.FPDFPath_GetDrawMode(item, fill, stroke)
+        if fill.value:
+            self._note_cover(_Cover(_bounds(item, matrix), order, _colour(item)))
         if not (fill.value or stroke.value) or _is_white(item, stroke.value):
             return
         if pdfium.FPDFPath_CountSegments(item) <= SEGMENTS_OF_A_BAR:
@@ -471,6 +551,11 @@ class _Reader:
                 found.areas.append(box)
         if stroke.value:
             found.rules.extend(lines)
+
+    def _note_cover(self, cover: _Cover) -> None:
+        box = cover.box
+        if min(box.width, box.top - box.bottom) >= LEAST_COVER:
+            self._covers.append(cover)
 
     # ------------------------------------------------------------------------------ annotations
 
@@ -491,6 +576,8 @@ class _Reader:
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
         if pdfium.FPDFAnnot_GetFlags(annotation) & pdfium.FPDF_ANNOT_FLAG_HIDDEN:
             return
+        if kind in _DRAWN_OVER and (box := _annotation_box(annotation)):
+            self._note_cover(_Cover(box, math.inf))
         if kind == pdfium.FPDF_ANNOT_FILEATTACHMENT:
             found.attachments += 1
         elif kind == pdfium.FPDF_ANNOT_WIDGET and self._form:
@@ -503,15 +590,12 @@ class _Reader:
     def _read_field(self, found: Page, annotation: Any) -> None:
         form = self._form
         kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
-        rect = pdfium.FS_RECTF()
-        if not pdfium.FPDFAnnot_GetRect(annotation, rect):
+        box = _annotation_box(annotation)
+        if box is None:
             return
         name = _wide(
             lambda *to: pdfium.FPDFAnnot_GetFormFieldAlternateName(form, annotation, *to)
         ) or _wide(lambda *to: pdfium.FPDFAnnot_GetFormFieldName(form, annotation, *to))
-        # FS_RECTF of an annotation may have its corners in any order
-        bottom, top = sorted((rect.bottom, rect.top))
-        box = Box(rect.left, top, rect.right, bottom)
         if kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
             state = _wide(lambda *to: pdfium.FPDFAnnot_GetStringValue(annotation, b"AS", *to))
             is_ticked = bool(pdfium.FPDFAnnot_IsChecked(form, annotation))
@@ -539,6 +623,69 @@ class _Reader:
         return _wide(lambda *to: pdfium.FPDFAnnot_GetOptionLabel(form, annotation, at, *to))
 
 
+class _Sight:
+    """A page as it is seen, in grey."""
+
+    def __init__(self, page: Any, form: Any) -> None:
+        self._page = page
+        across = max(1.0, pdfium.FPDF_GetPageWidthF(page))
+        down = max(1.0, pdfium.FPDF_GetPageHeightF(page))
+        scale = min(COVER_SCALE, math.sqrt(MOST_COVER_PIXELS / (across * down)))
+        self._width, self._height = max(1, round(across * scale)), max(1, round(down * scale))
+        self._pixels = _drawn(page, form, self._width, self._height, has_colours=False)
+
+    def shows_ink(self, box: Box) -> bool:
+        """Whether a box in PDF's coordinates has light and dark in it; True for less than that."""
+        (x, y), (u, v) = self._pixel(box.left, box.top), self._pixel(box.right, box.bottom)
+        left, right = max(0, min(x, u)), min(self._width, max(x, u) + 1)
+        top, bottom = max(0, min(y, v)), min(self._height, max(y, v) + 1)
+        rows = (self._pixels[row * self._width :][left:right] for row in range(top, bottom))
+        signs = b"".join(rows)
+        return not signs or max(signs) - min(signs) >= FAINT
+
+    def _pixel(self, x: float, y: float) -> tuple[int, int]:
+        across, down = ctypes.c_int(), ctypes.c_int()
+        size = (0, 0, self._width, self._height)
+        pdfium.FPDF_PageToDevice(self._page, *size, 0, x, y, across, down)
+        return across.value, down.value
+
+
+def _covered_core(word: Word, cover: Box) -> Box | None:
+    """The part of a word in which all letters have ink, where an area covers most of it."""
+    if cover.left > word.right or cover.right < word.left or cover.top > word.bottom:
+        return None
+    left, right = max(word.left, cover.left), min(word.right, cover.right)
+    top = max(word.top + 0.3 * word.height, cover.top)
+    bottom = min(word.bottom - 0.25 * word.height, cover.bottom)
+    is_most = right - left > 0.5 * word.width and bottom - top > 0.25 * word.height
+    margin = 1 / COVER_SCALE
+    if not is_most or right - left <= 2 * margin or bottom - top <= 2 * margin:
+        return None
+    return Box(left + margin, top + margin, right - margin, bottom - margin)
+
+
+def _annotation_box(annotation: Any) -> Box | None:
+    """Where it stands; its corners may be stated in any order."""
+    rect = pdfium.FS_RECTF()
+    if not pdfium.FPDFAnnot_GetRect(annotation, rect):
+        return None
+    bottom, top = sorted((rect.bottom, rect.top))
+    return Box(rect.left, top, rect.right, bottom)
+
+
+_DRAWN_OVER = frozenset(  # kinds of annotations that may cover words
+    (
+        pdfium.FPDF_ANNOT_CIRCLE,
+        pdfium.FPDF_ANNOT_FREETEXT,
+        pdfium.FPDF_ANNOT_HIGHLIGHT,
+        pdfium.FPDF_ANNOT_INK,
+        pdfium.FPDF_ANNOT_LINE,
+        pdfium.FPDF_ANNOT_POLYGON,
+        pdfium.FPDF_ANNOT_REDACT,
+        pdfium.FPDF_ANNOT_SQUARE,
+        pdfium.FPDF_ANNOT_STAMP,
+    )
+)
 _WITH_VALUE = (
     pdfium.FPDF_FORMFIELD_TEXTFIELD,
     pdfium.FPDF_FORMFIELD_COMBOBOX,
@@ -661,6 +808,18 @@ def _is_white(item: Any, is_stroked: int = 0) -> bool:
         return False
     red, green, blue, alpha = (colour.value for colour in colours)
     return alpha == 0 or min(red, green, blue) >= _NEAR_WHITE
+
+
+def _colour(item: Any) -> tuple[int, int, int] | None:
+    """What it is filled with: red, green, blue; None for a pattern."""
+    red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
+    if not pdfium.FPDFPageObj_GetFillColor(item, red, green, blue, alpha):
+        return None
+    return red.value, green.value, blue.value
+
+
+def _address(item: Any) -> int | None:
+    return ctypes.cast(item, ctypes.c_void_p).value
 
 
 def _matrix(item: Any) -> tuple[float, ...]:

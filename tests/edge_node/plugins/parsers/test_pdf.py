@@ -392,6 +392,34 @@ def test_white_words_on_a_dark_ground_are_seen():
     )
 
 
+SEEN = at(50, 100, "The patient is Mira Holt.") + at(50, 130, "She came in May.")
+BAR = "q {} rg 120 735 60 14 re f Q "
+
+
+@pytest.mark.parametrize("page", ["", "/Rotate 90", "/Rotate 270"])
+@pytest.mark.parametrize("drawn", [SEEN + BAR.format("0 0 0"), SEEN + BAR.format("1 1 1"), BAR.format("0 0 0") + SEEN])
+def test_words_that_an_area_covers_are_hidden(drawn: str, page: str):
+    found = read("a.pdf", pdf([drawn], page=page))
+    assert found.text == "The patient is\nShe came in May."
+    assert dict(found.shortfalls) == {"hidden_text": "2 words that nobody sees on the pages are not in the text."}
+
+
+def test_words_on_a_turned_drawing_and_below_a_black_note_are_hidden_too():
+    turned = f"q 0 1 -1 0 800 0 cm {SEEN}{BAR.format('0 0 0')}Q"
+    assert read("a.pdf", pdf([turned])).text == "The patient is\nShe came in May."
+    square = "<</Type/Annot/Subtype/Square/Rect[120 735 180 749]/IC[0 0 0]/C[0 0 0]>>"
+    assert "Holt" not in read("a.pdf", pdf([SEEN], objects=[square], page="/Annots[7 0 R]")).text
+
+
+def test_words_that_are_marked_or_stand_on_a_coloured_ground_are_seen():
+    marker = "<</Type/Annot/Subtype/Highlight/Rect[120 735 180 749]/QuadPoints[120 749 180 749 120 735 180 735]/C[1 1 0]>>"
+    grounds = BAR.format("1 1 0") + BAR.format("0 0 0") + BAR.format("0.6 0.6 0.6")
+    for data in (pdf([grounds + SEEN]), pdf([SEEN], objects=[marker], page="/Annots[7 0 R]")):
+        found = read("a.pdf", data)
+        assert "The patient is Mira Holt." in found.text
+        assert found.shortfalls == ()
+
+
 # --------------------------------------------------------------------------------- right to left
 
 
