@@ -331,6 +331,15 @@ def test_a_running_line_stands_on_most_pages_of_a_side_and_with_figures_on_nearl
         ("Überweisungs-\nträger", "Überweisungsträger"),
         ("lot L-\n97868", "lot L-97868"),
         ("over-\nview", "overview"),
+        ("a follow-\nup visit", "a follow-up visit"),
+        ("her yearly check-\nup", "her yearly check-up"),
+        ("a drug-\nrelated fall", "a drug-related fall"),
+        ("the corre-\nlated and the cor-\nrelated one", "the correlated and the correlated one"),
+        ("the syr-\nup of un-\nrelated plants", "the syrup of unrelated plants"),
+        ("they hand it over: a hand-\nover", "they hand it over: a hand-over"),
+        ("im Kran-\nkenhaus", "im Krankenhaus"),
+        ("die kranken Leute im Haus: das Kranken-\nhaus", "die kranken Leute im Haus: das Krankenhaus"),
+        ("über das Gift, das sie nehmen und über-\nnehmen", "über das Gift, das sie nehmen und übernehmen"),
     ],
 )
 def test_hyphens_of_a_lines_end_go_and_those_of_words_stay(cut: str, whole: str):
