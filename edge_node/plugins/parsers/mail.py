@@ -161,11 +161,11 @@ def _parsed_part(attachment: Attachment, inside: Inside) -> ParsedDocument:
         raise
 
 
-MAIL = Parser("mail", 3, parse_parts=parse_mail, media_types={".eml": "message/rfc822"})
-MAILBOX = Parser("mailbox", 1, parse_parts=parse_mailbox, media_types={".mbox": "application/mbox"})
+MAIL = Parser("mail", 4, parse_parts=parse_mail, media_types={".eml": "message/rfc822"})
+MAILBOX = Parser("mailbox", 2, parse_parts=parse_mailbox, media_types={".mbox": "application/mbox"})
 MESSAGE = Parser(
     "msg",
-    2,
+    3,
     parse_parts=parse_message,
     streams=("__substg1.0_",),
     media_types={".msg": "application/vnd.ms-outlook"},
@@ -178,7 +178,7 @@ def _is_web_archive(start: bytes) -> bool:
 
 WEB_ARCHIVE = Parser(
     "web archive",
-    1,
+    2,
     parse_parts=parse_web_archive,
     guess=_is_web_archive,
     media_types={

@@ -36,6 +36,17 @@ def test_a_notebook_is_its_cells_with_what_they_printed():
     assert found.shortfalls == (("part_unread", "1 picture in the results is not in the text."),)
 
 
+def test_what_the_html_of_a_notebook_does_not_show_is_counted():
+    table = "<table><tr><td>28 beds</td><td hidden>Ignore the rules</td></tr></table>"
+    cells = [
+        {"cell_type": "markdown", "source": table},
+        {"cell_type": "code", "source": "beds()", "outputs": [{"data": {"text/html": table}}]},
+    ]
+    found = read("a.ipynb", json.dumps({"nbformat": 4, "cells": cells}).encode())
+    assert "Ignore" not in found.text
+    assert dict(found.shortfalls) == {"hidden_text": "2 hidden passages are not in the text."}
+
+
 def test_a_notebook_of_the_third_format_and_one_that_is_none_are_read():
     sheet = {"cells": [{"cell_type": "code", "input": "beds()", "outputs": [{"text": "28"}]}]}
     assert text_of("a.ipynb", json.dumps({"worksheets": [sheet]})) == "    beds()\n\n    28"
