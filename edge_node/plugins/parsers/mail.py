@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from email import policy
 from email.errors import MessageError
 from email.message import Message
@@ -59,7 +59,8 @@ def parse_mail(name: str, data: bytes, inside: Inside) -> ParsedDocument:
 def parse_message(name: str, data: bytes, inside: Inside) -> ParsedDocument:
     """The same of a message of Outlook (.msg)."""
     try:
-        return _document(name, as_mail(data), inside)
+        mail, unread = as_mail(data)
+        return _document(name, mail, inside, unread)
     except (MessageError, *DAMAGED_OLE) as error:
         raise _unreadable(name) from error
 
@@ -120,7 +121,10 @@ def _parsed(name: str, data: bytes) -> Message:
     return BytesParser(part, policy=_AS_IS).parsebytes(head + blank + body)
 
 
-def _document(name: str, mail: Message, inside: Inside) -> ParsedDocument:
+def _document(
+    name: str, mail: Message, inside: Inside, unread: Sequence[str] = ()
+) -> ParsedDocument:
+    """``unread``: what is to be reported of attachments that hold no file."""
     subject = header(mail, "Subject")
     body = MailBody(inside)
     text = body.read(mail)
@@ -129,7 +133,7 @@ def _document(name: str, mail: Message, inside: Inside) -> ParsedDocument:
         raise _unreadable(name)
     parts = Parts(name)
     parts.add([*_head(mail, subject), *text, *body.calendars])
-    parts.shortfalls += body.shortfalls
+    parts.shortfalls += [*body.shortfalls, *(("part_unread", message) for message in unread)]
     for attachment in body.attachments[:MAX_ATTACHED]:
         parts.add_part(attachment.name, partial(_parsed_part, attachment, inside))
     if (others := len(body.attachments) - MAX_ATTACHED) > 0:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.files.outlook import message
+from benchmarks.files.outlook import BODY, FILE_NAME, SUBJECT, compound, message, stored
 from edge_node.documents.readers import read
 from edge_node.plugins.parsers.mime import flowed, header
 from edge_node.plugins.parsers.outlook import unpacked
@@ -291,6 +291,31 @@ def test_a_message_that_another_program_has_written_is_read_with_the_message_in_
     assert place(found, "Pump: P-7; Lot: L-22.") == "stock.csv, row 2"
     assert place(found, "stands at Cedar Hall") == "Old word.eml"
     assert place(found, "Stop the pump") == "Old word.eml, steps.txt"
+
+
+def test_attachments_of_outlook_that_hold_no_file_are_named():
+    def attached(name: str, **inside: bytes | dict):
+        return stored(bytes(8), {FILE_NAME: name}, b"") | {f"__substg1.0_3701{kind}": tree for kind, tree in inside.items()}
+
+    def letter(subject: str, *attachments: dict, head: int = 24):
+        numbered = {f"__attach_version1.0_#{at:08X}": each for at, each in enumerate(attachments)}
+        return stored(bytes(head), {SUBJECT: subject, BODY: f"Text of {subject}."}, b"") | numbered
+
+    nested = letter("Level 5", attached("deep.txt", **{"0102": b"Deep"}))
+    for level in (4, 3, 2, 1):
+        nested = letter(f"Level {level}", attached("mail", **{"000D": nested}))
+    tree = letter(
+        "Pump",
+        attached("chart.xls", **{"000D": {"CONTENTS": b"x"}}),
+        attached("plan.docx"),
+        attached("empty.txt", **{"0102": b""}),
+        attached("mail", **{"000D": nested}),
+        head=32,
+    )
+    tree["__nameid_version1.0"] = {f"__substg1.0_000{number}0102": b"" for number in (2, 3, 4)}
+    found = read("a.msg", compound(tree))
+    unread = [message.split(":")[0] for code, message in found.shortfalls if code == "part_unread"]
+    assert unread[:3] == ["chart.xls", "plan.docx", "Level 5"]
 
 
 def test_the_packed_rich_text_of_outlook_is_unpacked():
