@@ -26,7 +26,12 @@ MAX_PARTS = 2_000  # of a mail: its parser takes half a millisecond for each
 MAX_MAILS = 2_000  # of a mailbox
 _FIELDS = ("From", "To", "Cc", "Bcc", "Date")
 _TELLING = ("Subject", "Received", "Message-ID", "MIME-Version", "Content-Type", *_FIELDS)
-_MAILBOX_LINE = re.compile(rb"^From [^\r\n]*\r?\n", re.MULTILINE)
+_MAILBOX_LINE = re.compile(  # "From a@x.test Mon Mar  2 10:00:00 2026", with a zone or without
+    rb"^From (?=[^\r\n]*\b\d{1,2}:\d\d\b)[^\r\n]*\b(?:19|20)\d\d"
+    rb"(?: ?[+-]\d{4}| [A-Z]{3,4})?[ \t]*\r?\n",
+    re.MULTILINE,
+)
+_BLANK_LINE = (b"\n\n", b"\n\r\n")
 _SPACED_FIELD = re.compile(rb"^([!-9;-~]{1,60})[ \t]{1,60}:", re.MULTILINE)  # of old programs
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _ESCAPED_LINE = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -67,7 +72,7 @@ def parse_message(name: str, data: bytes, inside: Inside) -> ParsedDocument:
 
 def parse_mailbox(name: str, data: bytes, inside: Inside) -> ParsedDocument:
     """Each mail of a mailbox (.mbox). Raises UnreadableDocument."""
-    starts = list(_MAILBOX_LINE.finditer(data))
+    starts = list(_mail_starts(data))
     if not starts or data[: starts[0].start()].strip():
         return parse_mail(name, data, inside)
     ends = [*(start.start() for start in starts[1:]), len(data)]
@@ -81,6 +86,14 @@ def parse_mailbox(name: str, data: bytes, inside: Inside) -> ParsedDocument:
         message = f"{counted(others, 'mail')} behind the first {MAX_MAILS:,} were not read."
         parts.shortfalls.append(("part_unread", message))
     return parts.document(stem(name))
+
+
+def _mail_starts(data: bytes) -> Iterator[re.Match[bytes]]:
+    """The lines that begin mails: behind a blank one, with a date; others are of a mail's text."""
+    for line in _MAILBOX_LINE.finditer(data):
+        before = data[max(0, line.start() - 3) : line.start()]
+        if before.endswith(_BLANK_LINE) or not before.strip():
+            yield line
 
 
 def parse_web_archive(name: str, data: bytes, inside: Inside) -> ParsedDocument:

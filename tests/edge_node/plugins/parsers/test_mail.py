@@ -249,11 +249,21 @@ def test_what_is_no_mail_is_refused(reason_of):
 
 @pytest.mark.parametrize("name", ["a.mbox", "mails.mbox"])
 def test_a_mailbox_is_its_mails(name: str, place):
-    data = b"From a@x Mon\nSubject: One\n\nFirst text.\n\nFrom b@x Tue\nSubject: Two\n\n>From the pump: second text.\n"
+    data = b"From a@x Mon Mar  2 10:00:00 2026\nSubject: One\n\nFirst text.\n\n"
+    data += b"From - Tue Mar  3 10:00:00 +0000 2026\r\nSubject: Two\n\n>From the pump: second text.\n"
     found = read(name, data)
     assert place(found, "First text.") == "mail 1"
     assert place(found, "From the pump: second text.") == "mail 2"
     assert "# Two" in found.text
+
+
+@pytest.mark.parametrize("line", ["From Monday on it stands in hall 3.", "From b@x Tue Mar  3 10:00:00 2026 on it stands."])
+@pytest.mark.parametrize("before", ["", "\n"])
+def test_a_line_of_a_text_in_a_mailbox_begins_no_mail(line: str, before: str):
+    head = "From a@x Mon Mar  2 10:00:00 2026\nSubject: One\n\n"
+    found = read("a.mbox", f"{head}The pump is old.\n{before}{line}\nIt is red.\n\n{head}Second.\n".encode())
+    assert found.text.index(line) < found.text.index("It is red.") < found.text.index("# mail 2")
+    assert found.shortfalls == ()
 
 
 @pytest.mark.parametrize("suffix", ["mht", "mhtml"])
