@@ -121,11 +121,8 @@ def recognised_pages(name: str, document: Document, pages: Sequence[Page]) -> Re
     poor = [at for at in others if is_recognised(pages[at])]
     data = chosen.get().data() if bare or stamped or poor else None
     if data is None:
-        if (
-            bare
-            and len(bare) == len(pages)
-            and not any(page.notes or page.fields for page in pages)
-        ):
+        has_others = len(bare) < len(pages) or any(page.notes or page.fields for page in pages)
+        if bare and not has_others:
             raise _unread(name, "its pages are images")
         shortfalls = _pictures_left(pages, {*bare, *stamped})
         if count := len(bare) + len(stamped):
@@ -159,7 +156,7 @@ def recognised_pages(name: str, document: Document, pages: Sequence[Page]) -> Re
         found,
         (
             *_shortfalls(found, poor, length, data),
-            *_late(late, len(pages)),
+            *_late(sorted(late), len(pages)),
             *_pictures_left(pages, {*found, *late}),
         ),
     )
