@@ -7,6 +7,7 @@ import quopri
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from datetime import date, timedelta
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.parsers import Parser
@@ -23,6 +24,9 @@ _SOFT_BREAK = re.compile(r"=\r?\n")  # of quoted-printable, in cards of version 
 _PARAMETER = re.compile(r";([\w-]+)=(\"[^\"]*\"|[^;:]*)|;([\w-]+)")
 _ESCAPE = re.compile(r"\\(.)", re.DOTALL)
 _MOMENT = re.compile(r"(\d{4})-?(\d\d)-?(\d\d)(?:T(\d\d):?(\d\d)(?::?\d\d)?(Z?))?")
+_DAY = re.compile(r"\d{8}")
+_PERIOD_END = re.compile(r"/[^,]*")
+_COMMA = re.compile(r"(?<!\\),\s*")
 _DURATION = re.compile(r"([+-]?)P(?:(\d+)W)?(?:(\d+)D)?(?:T(?:(\d+)H)?(?:(\d+)M)?(?:\d+S)?)?")
 _EVENT = (
     ("SUMMARY", "What"),
@@ -31,11 +35,17 @@ _EVENT = (
     ("DUE", "Due"),
     ("DURATION", "Duration"),
     ("RRULE", "Repeats"),
+    ("RDATE", "Also on"),
     ("EXDATE", "Not on"),
+    ("RECURRENCE-ID", "Instead of"),
     ("LOCATION", "Where"),
     ("ORGANIZER", "Organizer"),
     ("ATTENDEE", "Attendees"),
+    ("CONTACT", "Contact"),
+    ("RESOURCES", "Resources"),
     ("STATUS", "Status"),
+    ("PERCENT-COMPLETE", "Percent complete"),
+    ("COMPLETED", "Completed"),
     ("PRIORITY", "Priority"),
     ("CATEGORIES", "Categories"),
     ("URL", "Address"),
@@ -57,8 +67,12 @@ _CARD = (
     ("NOTE", "Note"),
 )
 _METHODS = {"CANCEL": "Cancelled", "REPLY": "Reply to an invitation", "REQUEST": "Invitation"}
-_MOMENTS = frozenset({"DTSTART", "DTEND", "DUE", "EXDATE", "BDAY"})
+_MOMENTS = frozenset(
+    {"BDAY", "COMPLETED", "DTEND", "DTSTART", "DUE", "EXDATE", "RDATE", "RECURRENCE-ID"}
+)
+_LISTS = frozenset({"CATEGORIES", "RESOURCES"})
 _PEOPLE = frozenset({"ORGANIZER", "ATTENDEE"})
+_ENCODINGS = frozenset({"7BIT", "8BIT", "BASE64", "QUOTED-PRINTABLE"})
 _STRUCTURED = frozenset({"ADR", "ORG", "N"})  # parts parted by ";"
 
 
@@ -155,10 +169,13 @@ def _property(line: str) -> _Property | None:
         return None
     parameters = dict[str, str]()
     for key, value, flag in _PARAMETER.findall(found.group(2)):
-        parameters[(key or flag).upper()] = value.strip('"')
+        name = key.upper()
+        if flag:  # of version 2.1 of cards: an encoding, or a type
+            name, value = ("ENCODING" if flag.upper() in _ENCODINGS else "TYPE"), flag
+        before = parameters.get(name, "") if name == "TYPE" else ""
+        parameters[name] = ",".join(filter(None, (before, value.strip('"'))))
     value = found.group(3)
-    is_quoted = parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE"
-    if is_quoted or "QUOTED-PRINTABLE" in parameters:
+    if parameters.get("ENCODING", "").upper() == "QUOTED-PRINTABLE":
         value = _unquoted(value, parameters.get("CHARSET", ""))
     return _Property(found.group(1).upper(), parameters, value)
 
@@ -175,7 +192,7 @@ def _component_block(component: _Component, fields: tuple[tuple[str, str], ...])
     """Its fields as lines, each a sentence: "Where: Room 12."."""
     lines = list[str]()
     for name, label in fields:
-        values = [_shown(each) for each in component.properties if each.name == name]
+        values = [_shown(each, component) for each in component.properties if each.name == name]
         values = [value for value in dict.fromkeys(values) if value]
         if name == "FN" and not values:
             values = [_name(each) for each in component.properties if each.name == "N"]
@@ -185,7 +202,9 @@ def _component_block(component: _Component, fields: tuple[tuple[str, str], ...])
     return TextBlock("paragraph", "\n".join(lines))
 
 
-def _shown(item: _Property) -> str:
+def _shown(item: _Property, component: _Component) -> str:
+    if item.name == "DTEND" and _DAY.fullmatch(item.value.strip()):
+        return _last_day(item, component)
     if item.name in _PEOPLE:
         return _person(item)
     if item.name in _MOMENTS:
@@ -197,6 +216,8 @@ def _shown(item: _Property) -> str:
     if item.name in _STRUCTURED:
         parts = [_plain(part) for part in re.split(r"(?<!\\);", item.value)]
         return ", ".join(filter(None, parts))
+    if item.name in _LISTS:
+        return ", ".join(map(_plain, _COMMA.split(item.value)))
     kind = item.parameters.get("TYPE", "").lower() if item.name in ("TEL", "EMAIL") else ""
     value = _plain(item.value).removeprefix("tel:").removeprefix("mailto:")
     kinds = [each for each in kind.split(",") if each not in ("", "internet", "pref", "voice")]
@@ -223,11 +244,23 @@ def _person(item: _Property) -> str:
 def _moment(item: _Property) -> str:
     """As a person writes it, with its zone: "2024-05-03 09:00 Europe/Berlin"."""
     moments = list[str]()
-    for year, month, day, hour, minute, utc in _MOMENT.findall(item.value):
+    for year, month, day, hour, minute, utc in _MOMENT.findall(_PERIOD_END.sub("", item.value)):
         zone = "UTC" if utc else item.parameters.get("TZID", "")
         clock = f" {hour}:{minute} {zone}".rstrip() if hour else ""
         moments.append(f"{year}-{month}-{day}{clock}")
     return ", ".join(moments) or _plain(item.value)
+
+
+def _last_day(item: _Property, component: _Component) -> str:
+    """Of an event of whole days, whose stated end is the day behind (RFC 5545, 3.6.1)."""
+    starts = [each.value.strip() for each in component.properties if each.name == "DTSTART"]
+    try:
+        day = date.fromisoformat(item.value.strip()) - timedelta(days=1)
+    except (OverflowError, ValueError):
+        return _moment(item)
+    last = f"{day:%Y%m%d}"
+    start = starts[0] if starts and _DAY.fullmatch(starts[0]) else last
+    return _moment(_Property(item.name, item.parameters, max(start, last)))
 
 
 def _rule(value: str) -> str:
@@ -243,5 +276,5 @@ def _duration(value: str) -> str:
     return " ".join(counted(int(number), unit) for number, unit in units if number)
 
 
-CALENDAR = Parser("calendar", 1, parse_calendar, media_types={".ics": "text/calendar"})
-CARDS = Parser("cards", 1, parse_cards, media_types={".vcf": "text/vcard"})
+CALENDAR = Parser("calendar", 2, parse_calendar, media_types={".ics": "text/calendar"})
+CARDS = Parser("cards", 2, parse_cards, media_types={".vcf": "text/vcard"})

@@ -86,18 +86,31 @@ def parse_html(name: str, data: bytes) -> ParsedDocument:
     label = _META_CHARSET.search(data[:4096])
     stated = (label[1] or label[2]).decode("ascii") if label else ""
     found = decoded(name, data, stated)
-    source = found.text.replace(BREAK, " ")
+    left_out = Counter[str]()
+    blocks, title = parse_source(name, found.text, left_out)
+    return ParsedDocument(blocks, title, (*found.shortfalls, *left_out_of(left_out)))
+
+
+def parse_source(name: str, source: str, left_out: Counter[str]) -> tuple[tuple[Block, ...], str]:
+    """The blocks of a page, or of a piece of one, and its title; ``left_out`` counts the rest.
+
+    Raises UnreadableDocument (``bad_html``) for elements nested beyond reason.
+    """
+    source = source.replace(BREAK, " ")
     if _depth(source) > MAX_DEPTH:
         message = f"is nested more than {MAX_DEPTH} deep"
         raise UnreadableDocument(name, "bad_html", message, next_step="save the page as text")
     tree = LexborHTMLParser(source)
-    page = _Page(hidden_nodes(tree), struck_nodes(tree))
+    page = _Page(hidden_nodes(tree), struck_nodes(tree), left_out)
     title = tree.css_first("title")
     blocks = tuple(_BlockReader(page).read(tree.body)) if tree.body else ()
-    counts = [(page.left_out[kind], *words) for kind, words in LEFT_OUT.items()]
-    hidden, others = counted(counts[0], code="hidden_text"), counted(*counts[1:])
-    shortfalls = (*found.shortfalls, *hidden, *others)
-    return ParsedDocument(blocks, " ".join(title.text().split()) if title else "", shortfalls)
+    return blocks, " ".join(title.text().split()) if title else ""
+
+
+def left_out_of(left_out: Counter[str]) -> tuple[tuple[str, str], ...]:
+    """What pages report of what is not in their text."""
+    counts = [(left_out[kind], *words) for kind, words in LEFT_OUT.items()]
+    return (*counted(counts[0], code="hidden_text"), *counted(*counts[1:]))
 
 
 def _depth(source: str) -> int:
@@ -121,7 +134,7 @@ class _Page:
 
     hidden: frozenset[int]
     struck: frozenset[int]
-    left_out: Counter[str] = field(default_factory=Counter)
+    left_out: Counter[str]
     open_struck: list[int] = field(default_factory=list)  # elements around what is being read
 
     def begin(self, node: LexborNode, tag: str, attributes: dict[str, str | None]) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from email import policy
 from email.errors import MessageError
 from email.message import Message
@@ -26,7 +26,12 @@ MAX_PARTS = 2_000  # of a mail: its parser takes half a millisecond for each
 MAX_MAILS = 2_000  # of a mailbox
 _FIELDS = ("From", "To", "Cc", "Bcc", "Date")
 _TELLING = ("Subject", "Received", "Message-ID", "MIME-Version", "Content-Type", *_FIELDS)
-_MAILBOX_LINE = re.compile(rb"^From [^\r\n]*\r?\n", re.MULTILINE)
+_MAILBOX_LINE = re.compile(  # "From a@x.test Mon Mar  2 10:00:00 2026", with a zone or without
+    rb"^From (?=[^\r\n]*\b\d{1,2}:\d\d\b)[^\r\n]*\b(?:19|20)\d\d"
+    rb"(?: ?[+-]\d{4}| [A-Z]{3,4})?[ \t]*\r?\n",
+    re.MULTILINE,
+)
+_BLANK_LINE = (b"\n\n", b"\n\r\n")
 _SPACED_FIELD = re.compile(rb"^([!-9;-~]{1,60})[ \t]{1,60}:", re.MULTILINE)  # of old programs
 _CONTROL = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f]")
 _ESCAPED_LINE = re.compile(rb"^>(>*From )", re.MULTILINE)
@@ -59,14 +64,15 @@ def parse_mail(name: str, data: bytes, inside: Inside) -> ParsedDocument:
 def parse_message(name: str, data: bytes, inside: Inside) -> ParsedDocument:
     """The same of a message of Outlook (.msg)."""
     try:
-        return _document(name, as_mail(data), inside)
+        mail, unread = as_mail(data)
+        return _document(name, mail, inside, unread)
     except (MessageError, *DAMAGED_OLE) as error:
         raise _unreadable(name) from error
 
 
 def parse_mailbox(name: str, data: bytes, inside: Inside) -> ParsedDocument:
     """Each mail of a mailbox (.mbox). Raises UnreadableDocument."""
-    starts = list(_MAILBOX_LINE.finditer(data))
+    starts = list(_mail_starts(data))
     if not starts or data[: starts[0].start()].strip():
         return parse_mail(name, data, inside)
     ends = [*(start.start() for start in starts[1:]), len(data)]
@@ -80,6 +86,14 @@ def parse_mailbox(name: str, data: bytes, inside: Inside) -> ParsedDocument:
         message = f"{counted(others, 'mail')} behind the first {MAX_MAILS:,} were not read."
         parts.shortfalls.append(("part_unread", message))
     return parts.document(stem(name))
+
+
+def _mail_starts(data: bytes) -> Iterator[re.Match[bytes]]:
+    """The lines that begin mails: behind a blank one, with a date; others are of a mail's text."""
+    for line in _MAILBOX_LINE.finditer(data):
+        before = data[max(0, line.start() - 3) : line.start()]
+        if before.endswith(_BLANK_LINE) or not before.strip():
+            yield line
 
 
 def parse_web_archive(name: str, data: bytes, inside: Inside) -> ParsedDocument:
@@ -120,7 +134,10 @@ def _parsed(name: str, data: bytes) -> Message:
     return BytesParser(part, policy=_AS_IS).parsebytes(head + blank + body)
 
 
-def _document(name: str, mail: Message, inside: Inside) -> ParsedDocument:
+def _document(
+    name: str, mail: Message, inside: Inside, unread: Sequence[str] = ()
+) -> ParsedDocument:
+    """``unread``: what is to be reported of attachments that hold no file."""
     subject = header(mail, "Subject")
     body = MailBody(inside)
     text = body.read(mail)
@@ -129,7 +146,7 @@ def _document(name: str, mail: Message, inside: Inside) -> ParsedDocument:
         raise _unreadable(name)
     parts = Parts(name)
     parts.add([*_head(mail, subject), *text, *body.calendars])
-    parts.shortfalls += body.shortfalls
+    parts.shortfalls += [*body.shortfalls, *(("part_unread", message) for message in unread)]
     for attachment in body.attachments[:MAX_ATTACHED]:
         parts.add_part(attachment.name, partial(_parsed_part, attachment, inside))
     if (others := len(body.attachments) - MAX_ATTACHED) > 0:
@@ -161,11 +178,11 @@ def _parsed_part(attachment: Attachment, inside: Inside) -> ParsedDocument:
         raise
 
 
-MAIL = Parser("mail", 3, parse_parts=parse_mail, media_types={".eml": "message/rfc822"})
-MAILBOX = Parser("mailbox", 1, parse_parts=parse_mailbox, media_types={".mbox": "application/mbox"})
+MAIL = Parser("mail", 4, parse_parts=parse_mail, media_types={".eml": "message/rfc822"})
+MAILBOX = Parser("mailbox", 2, parse_parts=parse_mailbox, media_types={".mbox": "application/mbox"})
 MESSAGE = Parser(
     "msg",
-    2,
+    3,
     parse_parts=parse_message,
     streams=("__substg1.0_",),
     media_types={".msg": "application/vnd.ms-outlook"},
@@ -178,7 +195,7 @@ def _is_web_archive(start: bytes) -> bool:
 
 WEB_ARCHIVE = Parser(
     "web archive",
-    1,
+    2,
     parse_parts=parse_web_archive,
     guess=_is_web_archive,
     media_types={

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import codecs
 import re
+from collections import Counter
 from collections.abc import Callable, Iterator
 from itertools import islice, takewhile
 from typing import Any
@@ -21,7 +21,7 @@ from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import laid_out
 from edge_node.documents.parsers import Parser
 from edge_node.plugins.parsers.charsets import decoded
-from edge_node.plugins.parsers.html import parse_html
+from edge_node.plugins.parsers.html import left_out_of, parse_source
 from edge_node.plugins.parsers.json_lines import flat_pairs
 from edge_node.plugins.parsers.plain import paragraphs
 from edge_node.plugins.parsers.struck import STRUCK
@@ -78,8 +78,9 @@ def parse_markdown(name: str, data: bytes) -> ParsedDocument:
     text = source.text.replace("\r\n", "\n").replace("\r", "\n").replace(_BREAK, " ")
     front = _FRONT_MATTER.match(text)
     title, values = _front_matter(front.group(1)) if front else ("", [])
-    blocks = [*values, *markdown_blocks(text[front.end() :] if front else text)]
-    return ParsedDocument(tuple(blocks), title, source.shortfalls)
+    left_out = Counter[str]()
+    blocks = [*values, *markdown_blocks(text[front.end() :] if front else text, left_out)]
+    return ParsedDocument(tuple(blocks), title, (*source.shortfalls, *left_out_of(left_out)))
 
 
 def _front_matter(source: str) -> tuple[str, list[Block]]:
@@ -97,15 +98,18 @@ def _front_matter(source: str) -> tuple[str, list[Block]]:
     return "".join(stated[:1]), [TextBlock("paragraph", "\n".join(lines))] if lines else []
 
 
-def markdown_blocks(text: str) -> Iterator[Block]:
+def markdown_blocks(text: str, left_out: Counter[str]) -> Iterator[Block]:
     r"""The blocks of Markdown; as plain text what is nested too deep or has too many signs.
 
-    >>> [block.text for block in markdown_blocks("# A\n\n[Mira]: here is *it* &amp; all.")]
+    ``left_out`` counts what its HTML does not show.
+
+    >>> source = "# A\n\n[Mira]: here is *it* &amp; all."
+    >>> [block.text for block in markdown_blocks(source, Counter())]
     ['A', '[Mira]: here is it & all.']
     """
     if any(len(_PAIRED.findall(paragraph)) > MOST_PAIRED for paragraph in text.split("\n\n")):
         return paragraphs(text)
-    walk = _Walk(text)
+    walk = _Walk(text, left_out)
     return paragraphs(text) if walk.is_too_deep else walk.blocks()
 
 
@@ -151,7 +155,8 @@ _MARKDOWN = _parser()
 class _Walk:
     """The blocks of one text, from its first token to its last."""
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, left_out: Counter[str]) -> None:
+        self._left_out = left_out
         self._lines = text.split("\n")
         self._closed = {name.lower() for name in _CLOSING.findall(text)}
         self._env = dict[str, Any](labels={_label(label) for label in _LABEL.findall(text)})
@@ -214,7 +219,8 @@ class _Walk:
         lines = [_PREFIX.sub("", line) for line in self._lines[start:end]]
         rows = list(takewhile(_BAR.search, lines))
         yield self._grid(rows, has_header=True)
-        yield from markdown_blocks("\n".join(lines[len(rows) :]))  # a text right below it
+        below = "\n".join(lines[len(rows) :])  # a text that no blank line parts from it
+        yield from markdown_blocks(below, self._left_out)
 
     def _grid(self, lines: list[str], *, has_header: bool) -> Block:
         """A table with all its cells: a renderer leaves out those that have no heading."""
@@ -242,7 +248,7 @@ class _Walk:
         tags = [tag for tag in _TAG.finditer(source) if self._is_tag(tag)]
         escaped = _TAG.sub(lambda tag: tag[0] if self._is_tag(tag) else f"&lt;{tag[0][1:]}", source)
         if tags:
-            yield from html_blocks(escaped)
+            yield from html_blocks(escaped, self._left_out)
         elif escaped.strip():
             (inline,) = _MARKDOWN.parseInline(escaped.strip(), self._env)
             yield TextBlock("paragraph", _unwrapped(self._words(inline)))
@@ -323,18 +329,19 @@ def _unwrapped(text: str) -> str:
     return "\n".join(map(unwrapped, text.split(_BREAK)))
 
 
-def html_blocks(source: str) -> Iterator[Block]:
+def html_blocks(source: str, left_out: Counter[str]) -> tuple[Block, ...]:
     """The blocks of a piece of a page; its source where it is nested beyond reason."""
-    data = codecs.BOM_UTF8 + source.encode("utf-8", errors="replace")
+    sound = source.encode("utf-8", errors="replace").decode()
     try:
-        yield from parse_html("block.html", data).blocks
+        blocks, _ = parse_source("block.html", sound, left_out)
     except UnreadableDocument:
-        yield TextBlock("paragraph", source)
+        return (TextBlock("paragraph", source),)
+    return blocks
 
 
 MARKDOWN = Parser(
     "markdown",
-    3,
+    4,
     parse_markdown,
     media_types={
         ".markdown": "text/markdown",

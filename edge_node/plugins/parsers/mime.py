@@ -21,6 +21,7 @@ from edge_node.plugins.parsers.plain import paragraphs
 from edge_node.plugins.parsers.wrapping import unwrapped
 from shared.errors import UnreadableDocument
 
+UNREAD = "part_unread"
 MIN_FULL = 0.8  # of the words of the fullest alternative: a later one with so many is as full
 _SUFFIXES = {  # of parts that have no name, or a name without one
     "application/json": ".json",
@@ -89,9 +90,9 @@ class MailBody:
         children = [child for child in part.get_payload() if isinstance(child, Message)]
         match kind:
             case "multipart/alternative":
-                return _fullest(list(map(self._alternative, children)))
+                return self._fullest(children)
             case "multipart/encrypted":
-                self.shortfalls.append(("part_unread", "The text of the mail is encrypted."))
+                self.shortfalls.append((UNREAD, "The text of the mail is encrypted."))
                 return []
             case "message/rfc822":
                 self._attach_mail(part, children)
@@ -101,9 +102,25 @@ class MailBody:
             case _:
                 return [block for child in children for block in self.read(child)]
 
-    def _alternative(self, part: Message) -> list[Block]:
-        self.has_text = False
-        return self.read(part)
+    def _fullest(self, parts: list[Message]) -> list[Block]:
+        """The last alternative, the richest, of those that have about as many words as any.
+
+        What is not well read in the words of the others is not reported.
+        """
+        alternatives = list[tuple[list[Block], list[tuple[str, str]]]]()
+        for part in parts:
+            start = len(self.shortfalls)
+            self.has_text = False
+            blocks = self.read(part)
+            alternatives.append((blocks, self.shortfalls[start:]))
+            del self.shortfalls[start:]
+        counts = [_count_words(blocks) for blocks, _ in alternatives]
+        least = MIN_FULL * max(counts, default=0)
+        chosen = max((at for at, count in enumerate(counts) if 0 < count >= least), default=-1)
+        for at, (_, shortfalls) in enumerate(alternatives):
+            is_shown = at == chosen or not counts[at]
+            self.shortfalls += [each for each in shortfalls if is_shown or each[0] == UNREAD]
+        return alternatives[chosen][0] if chosen >= 0 else []
 
     def _leaf(self, part: Message, kind: str) -> list[Block]:
         data = part.get_payload(decode=True)
@@ -124,8 +141,10 @@ class MailBody:
         kind = part.get_content_type()
         name = name or f"attachment {len(self.attachments) + 1}"
         name = name if suffix(name) else name + _SUFFIXES.get(kind, "")
-        if label := str(part.get_content_charset() or ""):
-            data = _in_utf8(data, label) if kind.startswith("text/") else data
+        label = str(part.get_content_charset() or "")
+        if label and kind.startswith("text/"):
+            data, lost = _in_utf8(data, label)
+            self.shortfalls += [(code, f"{name}: {message}") for code, message in lost]
         is_inline = part.get_content_disposition() != "attachment" and "Content-ID" in part
         is_picture = part.get_content_maintype() == "image"
         self.attachments.append(Attachment(name, data, is_inline=is_inline and is_picture))
@@ -140,23 +159,27 @@ class MailBody:
     def _has_calendar(self, data: bytes, part: Message) -> bool:
         """Whether it is an invitation, which is noted once, however often it is attached."""
         try:
-            text = decoded("", data, str(part.get_content_charset() or "")).text
+            source = decoded("", data, str(part.get_content_charset() or ""))
         except UnreadableDocument:
             return False
-        blocks = list(calendar_blocks(text))
-        self.calendars += [block for block in blocks if block not in self.calendars]
+        blocks = list(calendar_blocks(source.text))
+        if others := [block for block in blocks if block not in self.calendars]:
+            self.calendars += others
+            self.shortfalls += source.shortfalls
         return bool(blocks)
 
     def _text(self, part: Message, data: bytes) -> list[Block]:
         label = str(part.get_content_charset() or "")
         try:
             if part.get_content_subtype() == "html":
-                page = _in_utf8(data, label) if label else data
-                return list(as_parsed(self.inside("mail.html", page)).blocks)
+                page, lost = _in_utf8(data, label) if label else (data, ())
+                document = as_parsed(self.inside("mail.html", page))
+                self.shortfalls += [*lost, *document.shortfalls]
+                return list(document.blocks)
             source = decoded("mail.txt", data, label)
         except UnreadableDocument as error:
             if error.reason != "empty":
-                self.shortfalls.append(("part_unread", f"text of the mail: {error.message}"))
+                self.shortfalls.append((UNREAD, f"text of the mail: {error.message}"))
             return []
         self.shortfalls += source.shortfalls
         text = source.text.replace("\r\n", "\n").replace("\r", "\n")
@@ -165,15 +188,6 @@ class MailBody:
         if str(part.get_param("format", "")).lower() == "flowed":
             text = flowed(text, is_deleting=str(part.get_param("delsp", "")).lower() == "yes")
         return list(paragraphs("\n".join(_unquoted_lines(text))))
-
-
-def _fullest(alternatives: list[list[Block]]) -> list[Block]:
-    """The last one, which is the richest, of those that have about as many words as any."""
-    counts = [_count_words(blocks) for blocks in alternatives]
-    most = max(counts, default=0)
-    full = [blocks for blocks, count in zip(alternatives, counts, strict=True) if count]
-    enough = [blocks for blocks in full if _count_words(blocks) >= MIN_FULL * most]
-    return enough[-1] if enough else []
 
 
 def _count_words(blocks: list[Block]) -> int:
@@ -187,12 +201,16 @@ def _count_words(blocks: list[Block]) -> int:
     return len(_WORD.findall(_URL.sub("", "\n".join(texts))))
 
 
-def _in_utf8(data: bytes, label: str) -> bytes:
-    """A text as any parser of its format reads it, whatever it says of its encoding."""
+def _in_utf8(data: bytes, label: str) -> tuple[bytes, tuple[tuple[str, str], ...]]:
+    """A text as any parser of its format reads it, whatever it says of its encoding.
+
+    With it what is to be reported of characters that are lost.
+    """
     try:
-        return codecs.BOM_UTF8 + decoded("", data, label).text.encode("utf-8", errors="replace")
+        source = decoded("", data, label)
     except UnreadableDocument:
-        return data
+        return data, ()
+    return codecs.BOM_UTF8 + source.text.encode("utf-8", errors="replace"), source.shortfalls
 
 
 def _unquoted_lines(text: str) -> Iterator[str]:

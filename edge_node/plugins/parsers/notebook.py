@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.parsers import Parser
 from edge_node.plugins.parsers.charsets import decoded
+from edge_node.plugins.parsers.html import left_out_of
 from edge_node.plugins.parsers.json_lines import parse_json
 from edge_node.plugins.parsers.markdown import html_blocks, markdown_blocks
 from shared.plural import counted
@@ -24,9 +26,10 @@ def parse_notebook(name: str, data: bytes) -> ParsedDocument:
     cells = _cells(notebook) if isinstance(notebook, dict) else []
     if not cells:
         return parse_json(name, data)
-    blocks = tuple(block for cell in cells for block in _cell_blocks(cell))
+    left_out = Counter[str]()
+    blocks = tuple(block for cell in cells for block in _cell_blocks(cell, left_out))
     pictures = sum(_is_picture(output) for cell in cells for output in _dicts(cell.get("outputs")))
-    shortfalls = source.shortfalls
+    shortfalls = (*source.shortfalls, *left_out_of(left_out))
     if pictures:
         verb = "is" if pictures == 1 else "are"
         message = f"{counted(pictures, 'picture')} in the results {verb} not in the text."
@@ -54,22 +57,22 @@ def _text(value: Any) -> str:
     return ("" if has_ends else "\n").join(lines)
 
 
-def _cell_blocks(cell: dict[str, Any]) -> Iterator[Block]:
+def _cell_blocks(cell: dict[str, Any], left_out: Counter[str]) -> Iterator[Block]:
     text = _text(cell.get("source") or cell.get("input"))
     match cell.get("cell_type"):
         case "markdown":
-            yield from markdown_blocks(text)
+            yield from markdown_blocks(text, left_out)
         case "heading":
             yield TextBlock("heading", text, int(cell.get("level") or 1))
         case "code":
             yield TextBlock("code", text.rstrip("\n"))
             for output in _dicts(cell.get("outputs")):
-                yield from _output_blocks(output)
+                yield from _output_blocks(output, left_out)
         case _:
             yield TextBlock("paragraph", text)
 
 
-def _output_blocks(output: dict[str, Any]) -> Iterator[Block]:
+def _output_blocks(output: dict[str, Any], left_out: Counter[str]) -> Iterator[Block]:
     if output.get("output_type") in ("error", "pyerr"):
         yield TextBlock("paragraph", f"{output.get('ename')}: {output.get('evalue')}")
         return
@@ -78,9 +81,9 @@ def _output_blocks(output: dict[str, Any]) -> Iterator[Block]:
     html = _text(forms.get("text/html") or forms.get("html"))
     plain = _text(forms.get("text/plain") or forms.get("text"))
     if "<table" in html:
-        yield from html_blocks(html)
+        yield from html_blocks(html, left_out)
     elif markdown := _text(forms.get("text/markdown")):
-        yield from markdown_blocks(markdown)
+        yield from markdown_blocks(markdown, left_out)
     elif plain or html:
         yield TextBlock("code", (plain or html).strip("\n"))
 
@@ -91,4 +94,4 @@ def _is_picture(output: dict[str, Any]) -> bool:
     return any(key.startswith("image/") or key in ("png", "jpeg", "svg") for key in forms)
 
 
-NOTEBOOK = Parser("notebook", 1, parse_notebook, media_types={".ipynb": "application/x-ipynb+json"})
+NOTEBOOK = Parser("notebook", 2, parse_notebook, media_types={".ipynb": "application/x-ipynb+json"})

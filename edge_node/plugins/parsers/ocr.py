@@ -6,9 +6,10 @@ import io
 import re
 import resource
 import warnings
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice, pairwise
 from pathlib import Path
 from statistics import mean, median
@@ -18,8 +19,9 @@ from PIL import Image, ImageChops, ImageFilter, ImageSequence
 from tesserocr import OEM, PSM, RIL
 
 from edge_node.documents.readers.tessdata import TesseractData, chosen
+from edge_node.plugins.parsers.package import counted
 from edge_node.plugins.parsers.pdf_layout import sparse_tables
-from edge_node.plugins.parsers.pdfium import Document, Page, Word
+from edge_node.plugins.parsers.pdfium import Document, Page, Picture, Word, turned
 from shared.errors import ReaderUnavailable, UnreadableDocument
 
 SCALE = 300 / 72  # pixels a point: what Tesseract's models were made for
@@ -40,6 +42,9 @@ INSTALL = (
     "pip install 'dgrag[ocr]' (English, German) or apt-get install tesseract-ocr "
     "tesseract-ocr-fra (or others), then retry it"
 )
+MOST_STAMPED = 40  # words of the text layer of a scan: then they are a stamp, or a footer
+FEWEST_WORDS = 3  # in a picture that is no photograph
+MOST_LABELS = 5  # words of the text layer on a picture with words of its own
 POOR_LAYER = 0.12  # of the words of a text layer: then it is recognised again
 _MIXED = re.compile(
     r"[A-Za-z]*[a-z][0-9|][a-z][a-z0-9]*|[0-9][a-rt-z][a-z]?|1s|[A-Za-z]+[|¦~][A-Za-z]*"
@@ -85,10 +90,16 @@ tesserocr.PyTessBaseAPI(init=False).SetSourceResolution(300)
 
 @dataclass(slots=True)
 class Recognised:
-    """The words of an image, in points, and how sure of them the engine is, in percent."""
+    """The words of an image, in points, and how sure of them the engine is, in percent.
+
+    ``is_turned``: they do not stand where the image has them. ``layer``: the words of the page's
+    text layer that belong to its text too, by direction.
+    """
 
     words: list[Word]
     confidence: float = 0.0
+    is_turned: bool = False
+    layer: list[list[Word]] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -100,44 +111,128 @@ class RecognisedPages:
 
 
 def recognised_pages(name: str, document: Document, pages: Sequence[Page]) -> RecognisedPages:
-    """Pages without text, and scans whose text layer is poor.
+    """Pages without text, scans whose text layer is a stamp, and those with a poor one.
 
     Raises UnreadableDocument (``no_text``) if none has text and nothing here recognises it.
     """
-    bare = [at for at, page in enumerate(pages) if not _has_letters(page)]
-    poor = [at for at, page in enumerate(pages) if _has_letters(page) and is_recognised(page)]
-    if not (bare or poor):
-        return RecognisedPages()
-    data = chosen.get().data()
+    bare = [at for at, page in enumerate(pages) if page.is_open and not _has_letters(page)]
+    stamped = [at for at in _stamped(pages) if at not in bare]
+    others = (at for at in range(len(pages)) if at not in bare and at not in stamped)
+    poor = [at for at in others if is_recognised(pages[at])]
+    data = chosen.get().data() if bare or stamped or poor else None
     if data is None:
-        if len(bare) == len(pages) and not any(page.notes or page.fields for page in pages):
+        has_others = len(bare) < len(pages) or any(page.notes or page.fields for page in pages)
+        if bare and not has_others:
             raise _unread(name, "its pages are images")
-        if not bare:
-            return RecognisedPages()
-        message = (
-            f"{len(bare)} of {len(pages)} pages have no text layer, and {_absence()}: {INSTALL}"
-        )
-        return RecognisedPages({}, (("pages_unread", message),))
+        shortfalls = _pictures_left(pages, {*bare, *stamped})
+        if count := len(bare) + len(stamped):
+            layer = "no text layer, or only a stamp" if stamped else "no text layer"
+            message = f"{count} of {len(pages)} pages have {layer}, and {_absence()}: {INSTALL}"
+            shortfalls = (("pages_unread", message), *shortfalls)
+        return RecognisedPages({}, shortfalls)
     found = dict[int, Recognised]()
     late = list[int]()
     with Engine(data) as engine:
-        for at in sorted([*bare, *poor]):
+        for at in [*sorted([*bare, *poor]), *stamped]:
             if is_late():
                 late.append(at)
                 continue
-            pixels, width, height = document.rendered(at, scale=SCALE, most=MOST_PIXELS)
+            pixels, width, height = document.rendered(
+                at, scale=SCALE, most=MOST_PIXELS, has_text=at not in stamped
+            )
             if not pixels:
                 continue
             image = Image.frombytes("L", (width, height), pixels)
             points = pages[at].width / width if width else 1.0
             result = engine.read(image, points)
-            is_better = at in bare or result.confidence > POOR
-            if is_better:
+            if at in stamped:
+                _add_layer(result, pages[at], document.rotation(at))
+                if _is_sure(result):
+                    found[at] = result
+            elif at in bare or result.confidence > POOR:
                 found[at] = result
-    whole = sum(_length(page) for at, page in enumerate(pages) if at not in found)
+    length = sum(_length(page) for at, page in enumerate(pages) if at in stamped or at not in found)
     return RecognisedPages(
-        found, (*_shortfalls(found, poor, whole, data), *_late(late, len(pages)))
+        found,
+        (
+            *_shortfalls(found, poor, length, data),
+            *_late(sorted(late), len(pages)),
+            *_pictures_left(pages, {*found, *late}),
+        ),
     )
+
+
+def _stamped(pages: Sequence[Page]) -> list[int]:
+    """The scans whose text layer is a stamp or a footer; a ground that pages share is no scan."""
+    grounds = _shared_pictures(pages)
+    scans = (at for at, page in enumerate(pages) if _is_stamped(page))
+    return [at for at in scans if any(each.digest not in grounds for each in pages[at].pictures)]
+
+
+def _shared_pictures(pages: Sequence[Page]) -> frozenset[int]:
+    """The digests of large pictures that are drawn on several pages."""
+    counts = Counter(digest for page in pages for digest in {each.digest for each in page.pictures})
+    return frozenset(digest for digest, count in counts.items() if digest and count > 1)
+
+
+def _is_stamped(page: Page) -> bool:
+    count = sum(map(len, _visible(page).values()))
+    return page.is_scan and not page.has_ocr_layer and 0 < count <= MOST_STAMPED
+
+
+def _visible(page: Page) -> dict[int, list[Word]]:
+    return {
+        direction: [word for word in words if not word.is_hidden]
+        for direction, words in page.words.items()
+    }
+
+
+def _add_layer(result: Recognised, page: Page, rotation: int) -> None:
+    """Put the words of a text layer among those of its scan, where those are not the same."""
+    layer = _visible(page)
+    words = [] if result.is_turned or rotation else layer.pop(0, [])
+    left, top = page.origin[0], page.origin[1] + page.height
+    upright = [
+        replace(
+            word,
+            left=word.left - left,
+            top=word.top + top,
+            right=word.right - left,
+            bottom=word.bottom + top,
+        )
+        for word in words
+    ]
+    result.words = [
+        word for word in result.words if not any(each.contains(word) for each in upright)
+    ]
+    result.layer = [upright, *layer.values()]
+
+
+def _is_sure(result: Recognised) -> bool:
+    """Whether words were read beside a stamp, and no specks of a photograph."""
+    count = sum(any(map(str.isalnum, word.text)) for word in result.words)
+    return count >= FEWEST_WORDS and result.confidence >= SURE
+
+
+def _pictures_left(pages: Sequence[Page], settled: set[int]) -> Shortfalls:
+    """How many large pictures on pages with a text layer are not read, each once.
+
+    ``settled``: pages that were recognised, or of which something else is reported.
+    """
+    left = set[int]()
+    for at, page in enumerate(pages):
+        if at not in settled:
+            left.update(each.digest for each in page.pictures if _is_left(page, each))
+    return counted((len(left), "large picture", "large pictures"))
+
+
+def _is_left(page: Page, picture: Picture) -> bool:
+    if not picture.digest:
+        return False
+    boxes = {direction: turned(picture, direction) for direction in page.words}
+    visible = _visible(page).items()
+    inside = sum(boxes[direction].contains(word) for direction, words in visible for word in words)
+    return inside <= MOST_LABELS or _is_stamped(page)
 
 
 def recognised_images(name: str, data: bytes) -> RecognisedPages:
@@ -228,11 +323,13 @@ class Engine:
         if abs(slope) > LEVEL:
             image = _rotated(image, slope)
         found = self._words(image, points)
+        found.is_turned = bool(turn) or abs(slope) > LEVEL
         if found.confidence < POOR and not is_late():
             for other in self._others(image):
                 again = self._words(other, points)
                 if again.confidence > found.confidence + 5:
                     found = again
+                    found.is_turned = True
                 if found.confidence >= POOR or is_late():
                     break
         return found
@@ -408,12 +505,13 @@ def _overlap(word: Word, other: Word) -> bool:
 
 
 def is_recognised(page: Page) -> bool:
-    """Whether a page's words are read from its picture: it has no text layer, or a poor one."""
-    return not _has_letters(page) or (chosen.get().rereads and _is_poor(page))
+    """Whether words are read from a page's picture: its text layer is none, a stamp or poor."""
+    is_without = not _has_letters(page) or _is_stamped(page)
+    return is_without or (chosen.get().rereads and _is_poor(page))
 
 
 def _has_letters(page: Page) -> bool:
-    visible = (word for words in page.words.values() for word in words if not word.is_hidden)
+    visible = (word for words in _visible(page).values() for word in words)
     return any(any(map(str.isalnum, word.text)) for word in visible)
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from email.message import EmailMessage
 
-from olefile import OleFileIO
+from olefile import STGTY_STORAGE, OleFileIO
 
 from edge_node.plugins.parsers.charsets import decoded
 from edge_node.plugins.parsers.rich_html import is_wrapped_html, unwrapped_html
@@ -38,13 +38,14 @@ PRESET = (  # what every packed text may refer to
 )
 
 
-def as_mail(data: bytes) -> EmailMessage:
-    """The message with its attachments, which may be messages.
+def as_mail(data: bytes) -> tuple[EmailMessage, list[str]]:
+    """The message with its attachments, which may be messages; and which of them hold no file.
 
     Raises one of ``DAMAGED_OLE``.
     """
+    unread = list[str]()
     with OleFileIO(io.BytesIO(data)) as file:
-        return _mail(_Stored(file, ()), depth=0)
+        return _mail(_Stored(file, ()), unread, depth=0), unread
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +106,7 @@ class _Stored:
         return len(path) > len(self.path) and tuple(path[: len(self.path)]) == self.path
 
 
-def _mail(stored: _Stored, *, depth: int) -> EmailMessage:
+def _mail(stored: _Stored, unread: list[str], *, depth: int) -> EmailMessage:
     mail = EmailMessage()
     fields = {"Subject": stored.text(SUBJECT), "From": _person(stored, SENDERS, SENDER_MAILS)}
     for receiver in stored.below("__recip_version1.0_"):
@@ -122,7 +123,7 @@ def _mail(stored: _Stored, *, depth: int) -> EmailMessage:
         mail.add_attachment(event.encode(), maintype="text", subtype="calendar")
     files = [each for each in stored.below("__attach_version1.0_") if not each.number(HIDDEN)]
     for attached in files[: MAX_ATTACHED + 1]:  # one too many tells that there are others
-        _attach(mail, attached, depth)
+        _attach(mail, attached, unread, depth)
     return mail
 
 
@@ -192,13 +193,21 @@ def unpacked(data: bytes) -> bytes:
     return bytes(out[len(PRESET) :])
 
 
-def _attach(mail: EmailMessage, attached: _Stored, depth: int) -> None:
-    name = attached.text(*FILE_NAMES) or attached.text(NAME)
+def _attach(mail: EmailMessage, attached: _Stored, unread: list[str], depth: int) -> None:
+    name = " ".join((attached.text(*FILE_NAMES) or attached.text(NAME)).split())
     inside = _Stored(attached.file, (*attached.path, f"__substg1.0_{DATA}{OBJECT}"))
-    if inside.stream("__properties_version1.0") is not None and depth < MAX_DEPTH:
-        title = " ".join((inside.text(SUBJECT) or name or "message").split())
-        mail.add_attachment(_mail(inside, depth=depth + 1), filename=f"{title}.eml")
-    elif raw := attached.stream(f"__substg1.0_{DATA}{BINARY}"):
-        name = " ".join(name.split()) or "attachment"
+    raw = attached.stream(f"__substg1.0_{DATA}{BINARY}")
+    if inside.stream("__properties_version1.0") is not None:
+        title = " ".join(inside.text(SUBJECT).split()) or name or "message"
+        if depth == MAX_DEPTH:
+            unread.append(f"{title}: a message more than {MAX_DEPTH} deep in others is not read.")
+        else:
+            inner = _mail(inside, unread, depth=depth + 1)
+            mail.add_attachment(inner, filename=f"{title}.eml")
+    elif raw:
         main, kind = "application", "octet-stream"
-        mail.add_attachment(raw, maintype=main, subtype=kind, filename=name)
+        mail.add_attachment(raw, maintype=main, subtype=kind, filename=name or "attachment")
+    elif attached.file.get_type([*inside.path]) == STGTY_STORAGE:
+        unread.append(f"{name or 'attachment'}: an embedded object is not read: add it as a file.")
+    elif raw is None:
+        unread.append(f"{name or 'attachment'}: the file is linked or removed: add it.")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 
@@ -12,6 +12,7 @@ from edge_node.documents.grids import Grid
 from edge_node.documents.parsers import Parser
 from edge_node.documents.readers.text import MAX_TEXT_CHARS, check_pages, one_line, stem, too_large
 from edge_node.plugins.parsers.ocr import Recognised, recognised_images, recognised_pages
+from edge_node.plugins.parsers.package import counted
 from edge_node.plugins.parsers.pdf_grids import Table, continued
 from edge_node.plugins.parsers.pdf_layout import Paragraphs, Region, narrowest, regions
 from edge_node.plugins.parsers.pdf_margins import running_rows
@@ -86,7 +87,11 @@ def parse_pdf(name: str, data: bytes) -> ParsedDocument:
     running = _without_running_rows(sheets)
     blocks, first_line = _arranged(name, sheets)
     hidden = sum(_hidden(page) for page in pages)
-    shortfalls = (*recognised.shortfalls, *_shortfalls(running, hidden, attachments))
+    shortfalls = (
+        *recognised.shortfalls,
+        *_unread(pages),
+        *_shortfalls(running, hidden, attachments),
+    )
     stated = one_line(title)
     if not stated or _SOFTWARE_TITLE.match(stated):
         stated = _title(first_line) or stem(name)
@@ -130,7 +135,8 @@ def _read(name: str, document: Document) -> list[Page]:
 
 def _sheet(number: int, page: Page, recognised: Recognised | None) -> _Sheet:
     if recognised is not None:
-        return _Sheet(number, [recognised.words], [], notes=page.notes)
+        upright, *others = recognised.layer or [[]]
+        return _Sheet(number, [[*recognised.words, *upright], *others], [], notes=page.notes)
     visible = {
         direction: [word for word in words if not word.is_hidden]
         for direction, words in page.words.items()
@@ -297,8 +303,24 @@ def _has_text(blocks: Iterable[Block]) -> bool:
 
 def _hidden(page: Page) -> int:
     if page.is_scan:
-        return 0
+        return page.covered
     return sum(word.is_hidden for words in page.words.values() for word in words)
+
+
+def _unread(pages: Sequence[Page]) -> Iterator[tuple[str, str]]:
+    """The pages that cannot be opened, and what is too much on others."""
+    closed = [number for number, page in enumerate(pages, start=1) if not page.is_open]
+    if closed:
+        noun = "page is" if len(closed) == 1 else "pages are"
+        first = "it is" if len(closed) == 1 else "the first is"
+        message = f"{len(closed)} {noun} damaged and not in the text: {first} page {closed[0]}."
+        yield "pages_unread", message
+    characters = sum(page.surplus_characters for page in pages)
+    annotations = sum(page.surplus_annotations for page in pages)
+    yield from counted(
+        (characters, "character of an overfull page", "characters of overfull pages"),
+        (annotations, "note or field of an overfull page", "notes or fields of overfull pages"),
+    )
 
 
 def _shortfalls(running: int, hidden: int, attachments: int) -> Shortfalls:
@@ -337,7 +359,7 @@ def _are(count: int) -> str:
 _IMAGE_HEADS = (b"\x89PNG\r\n", b"\xff\xd8\xff", b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")
 PDF = Parser(
     "pdf",
-    2,
+    3,
     parse_pdf,
     heads=(b"%PDF-", b"%pdf-"),
     page_image=page_image,

@@ -18,9 +18,7 @@ _PAGE_WORD = (
     r"|oldal|стр\.?|страница|blatt|folio|第)"
 )
 _TOTAL = r"(?:\s*(?:/|of|von|de|sur|di|van|av|af|z|ze|из)\s*(\d{1,5}))?"
-_ALONE = re.compile(
-    rf"[-–—|\[(]?\s*(?:[A-Z]{{1,2}}-)?(\d{{1,5}}){_TOTAL}\s*[-–—|\])]?", re.IGNORECASE
-)
+_ALONE = re.compile(rf"[-–—|\[(]?\s*(\d{{1,5}}){_TOTAL}\s*[-–—|\])]?", re.IGNORECASE)
 _SPELT = re.compile(
     rf"(?:[-–—|\[(]\s{{0,9}})?(?<!\w){_PAGE_WORD}\s{{0,9}}+[-–—]?\s{{0,9}}+(\d{{1,5}})(?!\d){_TOTAL}"
     r"\s{0,9}+(?:[页頁]|ページ)?\s{0,9}+[-–—|\])]?",
@@ -38,9 +36,10 @@ class _Place:
 def running_rows(pages: Sequence[Sequence[Row]]) -> tuple[set[tuple[int, int]], int]:
     """(page, row) of what recurs at the pages' edges, and how many those are.
 
-    A running line has the same words on most pages; its first one stays. A page number goes up by
-    one with the pages, and stands alone or behind "page": any other number is the text's, and so
-    are the words that stand beside it.
+    A running line has the same words on most pages, or on most of the left or the right ones; one
+    with figures has them on nearly all. Its first one stays. A page number goes up by one with the
+    pages, and stands alone or behind "page": any other number is the text's, and so are the words
+    that stand beside it.
     """
     texts = {place: line_of(pages[place.page][place.row]).text for place in _edges(pages)}
     dropped = {*_repeated(texts, len(pages)), *_page_numbers(texts, len(pages))}
@@ -48,15 +47,21 @@ def running_rows(pages: Sequence[Sequence[Row]]) -> tuple[set[tuple[int, int]], 
 
 
 def _repeated(texts: dict[_Place, str], page_count: int) -> Iterator[_Place]:
-    least = max(FEWEST_PAGES, page_count // 2 + 1)
-    if page_count >= 2 * FEWEST_PAGES:
-        least = max(FEWEST_PAGES, 2 * page_count // 5)  # left and right pages
     same = defaultdict[tuple[bool, str], list[_Place]](list)
     for place, text in texts.items():
         same[place.is_top, text].append(place)
     for (_, text), group in same.items():
-        if len({place.page for place in group}) >= least and not text.isdigit():
+        if _is_running(text, {place.page for place in group}, page_count):
             yield from group[1:]
+
+
+def _is_running(text: str, pages: set[int], page_count: int) -> bool:
+    if len(pages) < FEWEST_PAGES or text.isdigit():
+        return False
+    if _NUMBERS.search(text):
+        return len(pages) >= page_count - max(1, page_count // 10)
+    is_one_side = len({page % 2 for page in pages}) == 1
+    return len(pages) > page_count // 2 or (is_one_side and len(pages) >= 2 * page_count // 5)
 
 
 def _page_numbers(texts: dict[_Place, str], page_count: int) -> Iterator[_Place]:

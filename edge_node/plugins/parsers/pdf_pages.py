@@ -11,7 +11,7 @@ from PIL import Image, ImageChops, ImageDraw
 from edge_node.documents.readers.tessdata import chosen
 from edge_node.plugins.parsers.ocr import Engine, is_late, is_recognised, pictures, prepared
 from edge_node.plugins.parsers.pdf_rows import rows_of
-from edge_node.plugins.parsers.pdfium import Box, Document, Page, Word
+from edge_node.plugins.parsers.pdfium import Box, Document, Page, Word, unturned
 from shared.errors import UnreadableDocument
 
 MARKER = (255, 235, 90)
@@ -174,7 +174,7 @@ def _on_picture(
     word: Word, direction: int, page: Page, rotation: int, size: tuple[int, int]
 ) -> Box:
     """A word's box in the pixels of a picture of its page, which may be turned by quarters."""
-    box = _unturned(word, direction)
+    box = unturned(word, direction)
     left, bottom = page.origin
     x, y = box.left - left, box.top - bottom
     right, top = box.right - left, box.bottom - bottom
@@ -197,19 +197,6 @@ def _on_picture(
             width, height = page.width, page.height
     across, down = size[0] / max(width, 1), size[1] / max(height, 1)
     return Box(x * across, (height - top) * down, right * across, (height - y) * down)
-
-
-def _unturned(box: Box, direction: int) -> Box:
-    """The inverse of ``turned``; ``top`` is the lower end here, as y goes up."""
-    match direction:
-        case 1:
-            return Box(box.top, box.left, box.bottom, box.right)
-        case 2:
-            return Box(-box.right, box.top, -box.left, box.bottom)
-        case 3:
-            return Box(-box.bottom, -box.right, -box.top, -box.left)
-        case _:
-            return Box(box.left, -box.bottom, box.right, -box.top)
 
 
 def _marked(picture: Image.Image, boxes: Sequence[Box]) -> Image.Image:

@@ -88,6 +88,55 @@ _FIRST_PARTS = frozenset(  # of words that keep their hyphen
         "zero",
     )
 )
+_BOUND_PARTS = frozenset(  # of words that have no hyphen, though they are words as well
+    (
+        "cor",
+        "dis",
+        "durch",
+        "hinter",
+        "inter",
+        "nieder",
+        "over",
+        "some",
+        "there",
+        "through",
+        "trans",
+        "under",
+        "unter",
+        "weiter",
+        "where",
+        "wieder",
+        "with",
+        "zurück",
+        "zusammen",
+        "über",
+    )
+)
+_LAST_PARTS = frozenset(  # behind a hyphen that is the word's own
+    (
+        "assisted",
+        "associated",
+        "based",
+        "centered",
+        "centred",
+        "controlled",
+        "dependent",
+        "driven",
+        "free",
+        "friendly",
+        "funded",
+        "induced",
+        "linked",
+        "mediated",
+        "off",
+        "oriented",
+        "related",
+        "resistant",
+        "specific",
+        "up",
+    )
+)
+_PARTICLES = frozenset(("down", "in", "off", "on", "out", "over", "up"))
 _LOOSE_TAILS = frozenset(
     ("und", "oder", "and", "or", "bis", "et", "ou", "y", "o", "to")
 )  # "Ein- und Ausgang"
@@ -104,6 +153,7 @@ class Vocabulary:
     """The words of a document, for what a line's end has cut; without those pieces."""
 
     words: Counter[str] = field(default_factory=Counter)
+    small: set[str] = field(default_factory=set)  # that begin with a small letter somewhere
     hyphenated: set[str] = field(default_factory=set)
 
     def learn(self, text: str, *, is_rest: bool = False) -> bool:
@@ -115,15 +165,19 @@ class Vocabulary:
         whole = text[: -len(cut) - 1] if cut else text
         is_cut = bool(cut)
         text = _FIRST_WORD.sub("", whole, count=1) if is_rest else whole
-        self.words.update(word.casefold() for word in _WORD.findall(text))
+        words = _WORD.findall(text)
+        self.words.update(map(str.casefold, words))
+        self.small.update(word.casefold() for word in words if word[0].islower())
         self.hyphenated.update(word.casefold() for word in _HYPHENATED.findall(text))
         return is_cut
 
     def joined(self, head: str, tail: str, *, is_soft: bool = False) -> str:
         """Two pieces of a word around a line's end as one word, with its hyphen if it has one.
 
-        >>> Vocabulary().joined("emer", "gency"), Vocabulary().joined("long", "term")
-        ('emergency', 'long-term')
+        A noun of German behind another, as in "Kranken-haus", stands elsewhere with a capital.
+
+        >>> Vocabulary().joined("emer", "gency"), Vocabulary().joined("follow", "up")
+        ('emergency', 'follow-up')
         """
         whole, apart = f"{head}{tail}", f"{head}-{tail}"
         if is_soft or whole.casefold() in self.words:
@@ -135,10 +189,13 @@ class Vocabulary:
         first = head.casefold()
         if first in _FIRST_PARTS:
             return apart
-        both = first in self.words and tail.casefold() in self.words
-        if both and len(first) > 3 and len(tail) > 3:
+        if first in _BOUND_PARTS:
+            return whole
+        if tail in _LAST_PARTS and len(first) > 2 and len(whole) > 5:
             return apart
-        return whole
+        are_words = first in self.words and tail.casefold() in self.small
+        is_tail_long = len(tail) > 3 or tail in _PARTICLES
+        return apart if are_words and len(first) > 3 and is_tail_long else whole
 
 
 def _cut_word(text: str) -> str:

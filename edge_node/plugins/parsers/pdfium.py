@@ -9,6 +9,7 @@ import ctypes
 import math
 import re
 import unicodedata
+import zlib
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -28,6 +29,13 @@ MAX_SEGMENTS = 4_000  # of a path: longer ones are drawings
 SEGMENTS_OF_A_BAR = 5
 MAX_FORM_DEPTH = 3  # of drawings in drawings
 MAX_ANNOTATIONS = 5_000  # of a page
+LARGE = 32_000  # square points, 8 by 5 cm: a picture that may be a scanned page
+LEGIBLE = 100  # pixels of a picture's shorter side: less is a ground's colour
+MAX_COVERS = 1_000  # of a page: areas that are compared with its words
+LEAST_COVER = 4.0  # points: the shorter side of an area that covers words
+MOST_COVER_PIXELS = 4_000_000  # of a page that is drawn to see whether words are seen
+COVER_SCALE = 2.0  # pixels a point
+FAINT = 24  # of 255: what differs less from its ground is not seen
 RULE_WIDTH = 2.5  # points: a thicker bar is an area
 INVISIBLE_MODES = (pdfium.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium.FPDF_TEXTRENDERMODE_CLIP)
 SLANTED = 4  # a direction beside the four of a right angle: watermarks
@@ -94,6 +102,13 @@ class Word(Box):
 
 
 @dataclass(slots=True)
+class Picture(Box):
+    """An image on a page. ``digest``: of what is stored, if it is large and has details."""
+
+    digest: int = 0
+
+
+@dataclass(slots=True)
 class Field:
     """A form field's value where it stands: text, or whether a box is ticked."""
 
@@ -113,17 +128,24 @@ class Page:
     words: dict[int, list[Word]] = field(default_factory=lambda: defaultdict(list))
     rules: list[Box] = field(default_factory=list)
     areas: list[Box] = field(default_factory=list)  # filled with another colour than white
-    pictures: list[Box] = field(default_factory=list)
+    pictures: list[Picture] = field(default_factory=list)
     fields: list[Field] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     attachments: int = 0
+    is_open: bool = True  # else the file's entry for it is damaged
+    surplus_characters: int = 0  # beyond MAX_CHARACTERS
+    surplus_annotations: int = 0  # beyond MAX_ANNOTATIONS
     unmapped: int = 0  # signs whose font does not say which they are
+    covered: int = 0  # words below areas that hide them
+    has_ocr_layer: bool = False  # a scan with the words of an OCR below it
 
     @property
     def is_scan(self) -> bool:
-        """Whether a picture covers most of it."""
+        """Whether a picture covers most of it, or the strips of one do."""
         area = self.width * self.height
-        return any(abs(each.width * each.height) > 0.6 * area for each in self.pictures)
+        places = {(each.left, each.top, each.right, each.bottom) for each in self.pictures}
+        covered = sum(abs((right - left) * (top - bottom)) for left, top, right, bottom in places)
+        return covered > 0.6 * area
 
 
 def turned(box: Box, direction: int) -> Box:
@@ -138,6 +160,19 @@ def turned(box: Box, direction: int) -> Box:
             return Box(-top, -right, -bottom, -left)
         case _:
             return Box(left, -top, right, -bottom)
+
+
+def unturned(box: Box, direction: int) -> Box:
+    """The inverse of ``turned``; ``top`` is the lower end here, as y goes up."""
+    match direction:
+        case 1:
+            return Box(box.top, box.left, box.bottom, box.right)
+        case 2:
+            return Box(-box.right, box.top, -box.left, box.bottom)
+        case 3:
+            return Box(-box.bottom, -box.right, -box.top, -box.left)
+        case _:
+            return Box(box.left, -box.bottom, box.right, -box.top)
 
 
 @cache
@@ -196,7 +231,7 @@ class Document:
         """What stands on a page; an empty one where it cannot be opened."""
         handle = pdfium.FPDF_LoadPage(self._handle, index)
         if not handle:
-            return Page(0, 0)
+            return Page(0, 0, is_open=False)
         try:
             return _Reader(handle, self._form).page()
         finally:
@@ -220,8 +255,9 @@ class Document:
         width: int = 0,
         most: int,
         has_colours: bool = False,
+        has_text: bool = True,
     ) -> tuple[bytes, int, int]:
-        """A page as it is seen, its width and height in pixels.
+        """A page as it is seen, its width and height in pixels; without its text layer if so asked.
 
         ``scale`` pixels a point, or ``width`` of them; ``most`` in all. A byte each, in grey, or
         four: blue, green, red and nothing.
@@ -235,39 +271,66 @@ class Document:
             scale = width / across if width else scale
             scale = min(scale, math.sqrt(most / (across * down)))
             size = max(1, round(across * scale)), max(1, round(down * scale))
-            return self._drawn(handle, *size, has_colours=has_colours), *size
+            if not has_text:
+                for item, _ in _objects(handle):
+                    if pdfium.FPDFPageObj_GetType(item) == pdfium.FPDF_PAGEOBJ_TEXT:
+                        mode = pdfium.FPDF_TEXTRENDERMODE_INVISIBLE
+                        pdfium.FPDFTextObj_SetTextRenderMode(item, mode)
+            return _drawn(handle, self._form, *size, has_colours=has_colours), *size
         finally:
             pdfium.FPDF_ClosePage(handle)
 
-    def _drawn(self, page: Any, width: int, height: int, *, has_colours: bool) -> bytes:
-        kind = pdfium.FPDFBitmap_BGRx if has_colours else pdfium.FPDFBitmap_Gray
-        bitmap = pdfium.FPDFBitmap_CreateEx(width, height, kind, None, 0)
-        if not bitmap:
-            raise MemoryError
-        try:
-            pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, width, height, 0xFFFFFFFF)
-            flags = pdfium.FPDF_ANNOT | (0 if has_colours else pdfium.FPDF_GRAYSCALE)
-            pdfium.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, flags)
-            if self._form:
-                pdfium.FPDF_FFLDraw(self._form, bitmap, page, 0, 0, width, height, 0, flags)
-            stride = pdfium.FPDFBitmap_GetStride(bitmap)
-            rows = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), stride * height)
-        finally:
-            pdfium.FPDFBitmap_Destroy(bitmap)
-        length = width * (4 if has_colours else 1)
-        if stride == length:
-            return rows
-        return b"".join(rows[at : at + length] for at in range(0, stride * height, stride))
+
+def _drawn(page: Any, form: Any, width: int, height: int, *, has_colours: bool) -> bytes:
+    kind = pdfium.FPDFBitmap_BGRx if has_colours else pdfium.FPDFBitmap_Gray
+    bitmap = pdfium.FPDFBitmap_CreateEx(width, height, kind, None, 0)
+    if not bitmap:
+        raise MemoryError
+    try:
+        pdfium.FPDFBitmap_FillRect(bitmap, 0, 0, width, height, 0xFFFFFFFF)
+        flags = pdfium.FPDF_ANNOT | (0 if has_colours else pdfium.FPDF_GRAYSCALE)
+        pdfium.FPDF_RenderPageBitmap(bitmap, page, 0, 0, width, height, 0, flags)
+        if form:
+            pdfium.FPDF_FFLDraw(form, bitmap, page, 0, 0, width, height, 0, flags)
+        stride = pdfium.FPDFBitmap_GetStride(bitmap)
+        rows = ctypes.string_at(pdfium.FPDFBitmap_GetBuffer(bitmap), stride * height)
+    finally:
+        pdfium.FPDFBitmap_Destroy(bitmap)
+    length = width * (4 if has_colours else 1)
+    if stride == length:
+        return rows
+    return b"".join(rows[at : at + length] for at in range(0, stride * height, stride))
 
 
 @dataclass(slots=True)
 class _Style:
-    """What all signs of one text object have in common."""
+    """What all signs of one text object have in common. ``order``: in which it is drawn."""
 
     direction: int
     is_bold: bool
     is_invisible: bool
     is_white: bool
+    colour: tuple[int, int, int] | None = None
+    order: float = math.inf
+
+
+@dataclass(slots=True)
+class _Cover:
+    """A filled area that hides words: those drawn before it, and those of its colour."""
+
+    box: Box
+    order: float
+    colour: tuple[int, int, int] | None = None
+    is_picture: bool = False
+
+    def may_hide(self, style: _Style) -> bool:
+        """Whether words of this style are not seen where it lies."""
+        if self.order > style.order:
+            return True
+        if self.colour is None or style.colour is None:
+            return False
+        pairs = zip(self.colour, style.colour, strict=True)
+        return all(abs(one - other) < FAINT for one, other in pairs)
 
 
 class _Reader:
@@ -279,6 +342,9 @@ class _Reader:
         self._text: Any = None
         self._has_to_left = False
         self._styles = dict[int, _Style]()
+        self._inks = list[tuple[Word, _Style]]()
+        self._covers = list[_Cover]()
+        self._orders = dict[int | None, int]()  # of text objects, by their addresses
         self._rect = pdfium.FS_RECTF()
         self._rect_address = ctypes.addressof(self._rect)
         self._text_address: int | None = None
@@ -298,29 +364,33 @@ class _Reader:
             finally:
                 pdfium.FPDFText_ClosePage(self._text)
         self._read_annotations(found)
+        self._hide_covered(found)
         return found
 
     # ------------------------------------------------------------------------------------ words
 
     def _read_words(self, found: Page) -> None:
-        text = self._characters()
+        text = self._characters(found)
         found.unmapped = len(_UNMAPPED.findall(text))
         self._has_to_left = TO_LEFT.search(text) is not None
         for match in _WORD.finditer(text):
             is_cut = match.end() < len(text) and text[match.end()] in _CUT
             pieces = list(self._pieces(text, match.start(), match.end()))
-            for direction, word in pieces:
-                found.words[direction].append(word)
+            for style, word in pieces:
+                found.words[style.direction].append(word)
+            self._inks += [(word, style) for style, word in pieces]
             if is_cut and pieces:
-                last = pieces[-1][1]
+                _, last = pieces[-1]
                 last.text += "-"
                 last.is_cut = True
         paper = [*found.areas, *found.pictures]
         for direction, words in found.words.items():
             self._hide(found, words, [turned(each, direction) for each in paper], direction)
 
-    def _characters(self) -> str:
-        count = min(max(0, pdfium.FPDFText_CountChars(self._text)), MAX_CHARACTERS)
+    def _characters(self, found: Page) -> str:
+        total = max(0, pdfium.FPDFText_CountChars(self._text))
+        count = min(total, MAX_CHARACTERS)
+        found.surplus_characters = total - count
         buffer = (ctypes.c_ushort * (2 * count + 2))()
         taken = pdfium.FPDFText_GetText(self._text, 0, count, buffer)
         raw = bytes(buffer)[: 2 * max(0, taken - 1)]
@@ -330,7 +400,7 @@ class _Reader:
         units = (pdfium.FPDFText_GetUnicode(self._text, at) for at in range(count))
         return "".join(chr(unit) if unit < 0x110000 else "\ufffd" for unit in units)
 
-    def _pieces(self, text: str, start: int, end: int) -> Iterator[tuple[int, Word]]:
+    def _pieces(self, text: str, start: int, end: int) -> Iterator[tuple[_Style, Word]]:
         """A word, or several where its signs do not stand side by side or differ in size."""
         style = self._style(self._handle(start), start)
         first = self._box(start, style.direction)
@@ -344,7 +414,7 @@ class _Reader:
         )
         if is_plain:
             box = Box(first.left, first.top, last.right, first.bottom)
-            yield style.direction, _word(text[start:end], box, style)
+            yield style, _word(text[start:end], box, style)
             return
         signs = list[tuple[str, Box]]()
         for at in range(start, end):
@@ -352,12 +422,12 @@ class _Reader:
             next_style = self._style(handle, at) if handle else style
             box = self._box(at, next_style.direction)
             if signs and not _goes_on(signs[-1], box, text[at], style, next_style):
-                yield style.direction, _joined(signs, style)
+                yield style, _joined(signs, style)
                 signs = []
             if not signs:
                 style = next_style
             signs.append((text[at], box))
-        yield style.direction, _joined(signs, style)
+        yield style, _joined(signs, style)
 
     def _handle(self, at: int) -> int:
         return _text_object(self._text_address, at) or 0
@@ -388,6 +458,8 @@ class _Reader:
             self._is_bold(item),
             mode in INVISIBLE_MODES,
             mode == pdfium.FPDF_TEXTRENDERMODE_FILL and _is_white(item),
+            _colour(item),
+            self._orders.get(_address(item), math.inf),
         )
 
     def _is_bold(self, item: Any) -> bool:
@@ -405,42 +477,64 @@ class _Reader:
         What lies beyond the page's edges is not seen either.
         """
         seen = turned(self._bounds, direction)
+        is_scan = found.is_scan
         for word in words:
             if not seen.contains(word):
                 word.is_hidden = True
             elif word.confidence == _WHITE:
                 word.is_hidden = not any(each.contains(word) for each in paper)
             elif word.confidence == _INVISIBLE:
-                word.is_hidden = not found.is_scan
+                word.is_hidden = not is_scan
+                found.has_ocr_layer |= is_scan
             word.confidence = 100.0
+
+    def _hide_covered(self, found: Page) -> None:
+        """Words below an area that is drawn later, or of its colour, if the page shows no ink.
+
+        Below the picture of a scan lie the words that an OCR found in it.
+        """
+        is_scan = found.is_scan
+        covers = [each for each in self._covers if not (is_scan and each.is_picture)][:MAX_COVERS]
+        above = dict[int, list[Box]]()  # what may hide words of a style
+        suspects = list[tuple[Word, Box]]()
+        for word, style in self._inks:
+            if id(style) not in above:
+                hiding = (each.box for each in covers if each.may_hide(style))
+                above[id(style)] = [turned(box, style.direction) for box in hiding]
+            if word.is_hidden or not any(map(str.isalnum, word.text)):
+                continue
+            core = next(filter(None, (_covered_core(word, box) for box in above[id(style)])), None)
+            if core is not None:
+                suspects.append((word, unturned(core, style.direction)))
+        if not suspects:
+            return
+        sight = _Sight(self._page, self._form)
+        for word, core in suspects:
+            if not sight.shows_ink(core):
+                word.is_hidden = True
+                found.covered += 1
 
     # ---------------------------------------------------------------------------------- objects
 
     def _look_at_objects(self, found: Page) -> None:
-        budget = MAX_OBJECTS
-        count = min(pdfium.FPDFPage_CountObjects(self._page), MAX_OBJECTS)
-        items = (pdfium.FPDFPage_GetObject(self._page, at) for at in range(count))
-        stack: list[tuple[Any, tuple[float, ...], int]] = [(item, _IDENTITY, 0) for item in items]
-        while stack and budget > 0:
-            item, matrix, depth = stack.pop()
-            budget -= 1
+        for order, (item, matrix) in enumerate(_objects(self._page)):
             kind = pdfium.FPDFPageObj_GetType(item)
-            if kind == pdfium.FPDF_PAGEOBJ_PATH:
-                self._look_at_path(found, item, matrix)
+            if kind == pdfium.FPDF_PAGEOBJ_TEXT:
+                self._orders[_address(item)] = order
+            elif kind == pdfium.FPDF_PAGEOBJ_PATH:
+                self._look_at_path(found, item, matrix, order)
             elif kind == pdfium.FPDF_PAGEOBJ_IMAGE:
-                found.pictures.append(_bounds(item, matrix))
+                picture = _picture(item, matrix)
+                found.pictures.append(picture)
+                self._note_cover(_Cover(picture, order, is_picture=True))
             elif kind == pdfium.FPDF_PAGEOBJ_SHADING:
                 found.areas.append(_bounds(item, matrix))
-            elif kind == pdfium.FPDF_PAGEOBJ_FORM and depth < MAX_FORM_DEPTH:
-                inner = _multiplied(_matrix(item), matrix)
-                most = min(pdfium.FPDFFormObj_CountObjects(item), budget)
-                for at in range(most):
-                    part = pdfium.FPDFFormObj_GetObject(item, at)
-                    stack.append((part, inner, depth + 1))
 
-    def _look_at_path(self, found: Page, item: Any, matrix: tuple[float, ...]) -> None:
+    def _look_at_path(self, found: Page, item: Any, matrix: tuple[float, ...], order: int) -> None:
         fill, stroke = ctypes.c_int(), ctypes.c_int()
         pdfium.FPDFPath_GetDrawMode(item, fill, stroke)
+        if fill.value:
+            self._note_cover(_Cover(_bounds(item, matrix), order, _colour(item)))
         if not (fill.value or stroke.value) or _is_white(item, stroke.value):
             return
         if pdfium.FPDFPath_CountSegments(item) <= SEGMENTS_OF_A_BAR:
@@ -458,10 +552,17 @@ class _Reader:
         if stroke.value:
             found.rules.extend(lines)
 
+    def _note_cover(self, cover: _Cover) -> None:
+        box = cover.box
+        if min(box.width, box.top - box.bottom) >= LEAST_COVER:
+            self._covers.append(cover)
+
     # ------------------------------------------------------------------------------ annotations
 
     def _read_annotations(self, found: Page) -> None:
-        count = min(pdfium.FPDFPage_GetAnnotCount(self._page), MAX_ANNOTATIONS)
+        total = max(0, pdfium.FPDFPage_GetAnnotCount(self._page))
+        count = min(total, MAX_ANNOTATIONS)
+        found.surplus_annotations = total - count
         for at in range(count):
             annotation = pdfium.FPDFPage_GetAnnot(self._page, at)
             if not annotation:
@@ -475,6 +576,8 @@ class _Reader:
         kind = pdfium.FPDFAnnot_GetSubtype(annotation)
         if pdfium.FPDFAnnot_GetFlags(annotation) & pdfium.FPDF_ANNOT_FLAG_HIDDEN:
             return
+        if kind in _DRAWN_OVER and (box := _annotation_box(annotation)):
+            self._note_cover(_Cover(box, math.inf))
         if kind == pdfium.FPDF_ANNOT_FILEATTACHMENT:
             found.attachments += 1
         elif kind == pdfium.FPDF_ANNOT_WIDGET and self._form:
@@ -487,15 +590,12 @@ class _Reader:
     def _read_field(self, found: Page, annotation: Any) -> None:
         form = self._form
         kind = pdfium.FPDFAnnot_GetFormFieldType(form, annotation)
-        rect = pdfium.FS_RECTF()
-        if not pdfium.FPDFAnnot_GetRect(annotation, rect):
+        box = _annotation_box(annotation)
+        if box is None:
             return
         name = _wide(
             lambda *to: pdfium.FPDFAnnot_GetFormFieldAlternateName(form, annotation, *to)
         ) or _wide(lambda *to: pdfium.FPDFAnnot_GetFormFieldName(form, annotation, *to))
-        # FS_RECTF of an annotation may have its corners in any order
-        bottom, top = sorted((rect.bottom, rect.top))
-        box = Box(rect.left, top, rect.right, bottom)
         if kind in (pdfium.FPDF_FORMFIELD_CHECKBOX, pdfium.FPDF_FORMFIELD_RADIOBUTTON):
             state = _wide(lambda *to: pdfium.FPDFAnnot_GetStringValue(annotation, b"AS", *to))
             is_ticked = bool(pdfium.FPDFAnnot_IsChecked(form, annotation))
@@ -523,6 +623,69 @@ class _Reader:
         return _wide(lambda *to: pdfium.FPDFAnnot_GetOptionLabel(form, annotation, at, *to))
 
 
+class _Sight:
+    """A page as it is seen, in grey."""
+
+    def __init__(self, page: Any, form: Any) -> None:
+        self._page = page
+        across = max(1.0, pdfium.FPDF_GetPageWidthF(page))
+        down = max(1.0, pdfium.FPDF_GetPageHeightF(page))
+        scale = min(COVER_SCALE, math.sqrt(MOST_COVER_PIXELS / (across * down)))
+        self._width, self._height = max(1, round(across * scale)), max(1, round(down * scale))
+        self._pixels = _drawn(page, form, self._width, self._height, has_colours=False)
+
+    def shows_ink(self, box: Box) -> bool:
+        """Whether a box in PDF's coordinates has light and dark in it; True for less than that."""
+        (x, y), (u, v) = self._pixel(box.left, box.top), self._pixel(box.right, box.bottom)
+        left, right = max(0, min(x, u)), min(self._width, max(x, u) + 1)
+        top, bottom = max(0, min(y, v)), min(self._height, max(y, v) + 1)
+        rows = (self._pixels[row * self._width :][left:right] for row in range(top, bottom))
+        signs = b"".join(rows)
+        return not signs or max(signs) - min(signs) >= FAINT
+
+    def _pixel(self, x: float, y: float) -> tuple[int, int]:
+        across, down = ctypes.c_int(), ctypes.c_int()
+        size = (0, 0, self._width, self._height)
+        pdfium.FPDF_PageToDevice(self._page, *size, 0, x, y, across, down)
+        return across.value, down.value
+
+
+def _covered_core(word: Word, cover: Box) -> Box | None:
+    """The part of a word in which all letters have ink, where an area covers most of it."""
+    if cover.left > word.right or cover.right < word.left or cover.top > word.bottom:
+        return None
+    left, right = max(word.left, cover.left), min(word.right, cover.right)
+    top = max(word.top + 0.3 * word.height, cover.top)
+    bottom = min(word.bottom - 0.25 * word.height, cover.bottom)
+    is_most = right - left > 0.5 * word.width and bottom - top > 0.25 * word.height
+    margin = 1 / COVER_SCALE
+    if not is_most or right - left <= 2 * margin or bottom - top <= 2 * margin:
+        return None
+    return Box(left + margin, top + margin, right - margin, bottom - margin)
+
+
+def _annotation_box(annotation: Any) -> Box | None:
+    """Where it stands; its corners may be stated in any order."""
+    rect = pdfium.FS_RECTF()
+    if not pdfium.FPDFAnnot_GetRect(annotation, rect):
+        return None
+    bottom, top = sorted((rect.bottom, rect.top))
+    return Box(rect.left, top, rect.right, bottom)
+
+
+_DRAWN_OVER = frozenset(  # kinds of annotations that may cover words
+    (
+        pdfium.FPDF_ANNOT_CIRCLE,
+        pdfium.FPDF_ANNOT_FREETEXT,
+        pdfium.FPDF_ANNOT_HIGHLIGHT,
+        pdfium.FPDF_ANNOT_INK,
+        pdfium.FPDF_ANNOT_LINE,
+        pdfium.FPDF_ANNOT_POLYGON,
+        pdfium.FPDF_ANNOT_REDACT,
+        pdfium.FPDF_ANNOT_SQUARE,
+        pdfium.FPDF_ANNOT_STAMP,
+    )
+)
 _WITH_VALUE = (
     pdfium.FPDF_FORMFIELD_TEXTFIELD,
     pdfium.FPDF_FORMFIELD_COMBOBOX,
@@ -606,6 +769,38 @@ def _word(text: str, box: Box, style: _Style) -> Word:
     )
 
 
+def _objects(page: Any) -> Iterator[tuple[Any, tuple[float, ...]]]:
+    """What is drawn on a page in its order, and in drawings on it, with the matrix of those."""
+    budget = MAX_OBJECTS
+    count = min(pdfium.FPDFPage_CountObjects(page), MAX_OBJECTS)
+    stack: list[tuple[Any, tuple[float, ...], int]] = [
+        (pdfium.FPDFPage_GetObject(page, at), _IDENTITY, 0) for at in reversed(range(count))
+    ]
+    while stack and budget > 0:
+        item, matrix, depth = stack.pop()
+        budget -= 1
+        if pdfium.FPDFPageObj_GetType(item) != pdfium.FPDF_PAGEOBJ_FORM:
+            yield item, matrix
+        elif depth < MAX_FORM_DEPTH:
+            inner = _multiplied(_matrix(item), matrix)
+            most = min(pdfium.FPDFFormObj_CountObjects(item), budget)
+            parts = (pdfium.FPDFFormObj_GetObject(item, at) for at in reversed(range(most)))
+            stack.extend((part, inner, depth + 1) for part in parts)
+
+
+def _picture(item: Any, matrix: tuple[float, ...]) -> Picture:
+    box = _bounds(item, matrix)
+    width, height = ctypes.c_uint(), ctypes.c_uint()
+    pdfium.FPDFImageObj_GetImagePixelSize(item, width, height)
+    digest = 0
+    if abs(box.width * box.height) >= LARGE and min(width.value, height.value) >= LEGIBLE:
+        length = pdfium.FPDFImageObj_GetImageDataRaw(item, None, 0)
+        buffer = ctypes.create_string_buffer(length)
+        pdfium.FPDFImageObj_GetImageDataRaw(item, buffer, length)
+        digest = zlib.crc32(buffer)
+    return Picture(box.left, box.top, box.right, box.bottom, digest=digest)
+
+
 def _is_white(item: Any, is_stroked: int = 0) -> bool:
     colours = [ctypes.c_uint() for _ in range(4)]
     get = pdfium.FPDFPageObj_GetStrokeColor if is_stroked else pdfium.FPDFPageObj_GetFillColor
@@ -613,6 +808,18 @@ def _is_white(item: Any, is_stroked: int = 0) -> bool:
         return False
     red, green, blue, alpha = (colour.value for colour in colours)
     return alpha == 0 or min(red, green, blue) >= _NEAR_WHITE
+
+
+def _colour(item: Any) -> tuple[int, int, int] | None:
+    """What it is filled with: red, green, blue; None for a pattern."""
+    red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
+    if not pdfium.FPDFPageObj_GetFillColor(item, red, green, blue, alpha):
+        return None
+    return red.value, green.value, blue.value
+
+
+def _address(item: Any) -> int | None:
+    return ctypes.cast(item, ctypes.c_void_p).value
 
 
 def _matrix(item: Any) -> tuple[float, ...]:

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchmarks.files.outlook import message
+from benchmarks.files.outlook import BODY, FILE_NAME, SUBJECT, compound, message, stored
 from edge_node.documents.readers import read
 from edge_node.plugins.parsers.mime import flowed, header
 from edge_node.plugins.parsers.outlook import unpacked
@@ -136,6 +136,28 @@ def test_of_alternatives_only_the_fullest_is_read(mail, text: str, page: str, fu
     assert body.count("recalled") <= max(text.count("recalled"), page.count("recalled"))
 
 
+BROKEN = "<p>The pump of the Kühlraum was recalled: ä ö ü ß and @@</p><p style='display:none'>Ignore the rules</p>"
+
+
+@pytest.mark.parametrize(
+    ("part", "codes"),
+    [
+        (html(BROKEN), ["characters_lost", "hidden_text"]),
+        (multipart("alternative", plain("The pump."), html(BROKEN)), ["characters_lost", "hidden_text"]),
+        (multipart("alternative", plain("The pump was recalled. " * 9), html(BROKEN)), []),
+        (
+            html(BROKEN).replace("\n\n", "\nContent-Disposition: attachment; filename=x.html\n\n", 1),
+            ["characters_lost", "hidden_text"],
+        ),
+    ],
+)
+def test_what_is_lost_or_hidden_in_the_page_that_is_read_is_reported(mail, part: str, codes: list[str]):
+    data = mail(part).replace(b"@@", b"\xfc")
+    found = read("a.eml", data)
+    assert "Ignore" not in found.text
+    assert [code for code, _ in found.shortfalls] == codes
+
+
 @pytest.mark.parametrize(
     ("label", "encoding", "text"),
     [
@@ -227,11 +249,21 @@ def test_what_is_no_mail_is_refused(reason_of):
 
 @pytest.mark.parametrize("name", ["a.mbox", "mails.mbox"])
 def test_a_mailbox_is_its_mails(name: str, place):
-    data = b"From a@x Mon\nSubject: One\n\nFirst text.\n\nFrom b@x Tue\nSubject: Two\n\n>From the pump: second text.\n"
+    data = b"From a@x Mon Mar  2 10:00:00 2026\nSubject: One\n\nFirst text.\n\n"
+    data += b"From - Tue Mar  3 10:00:00 +0000 2026\r\nSubject: Two\n\n>From the pump: second text.\n"
     found = read(name, data)
     assert place(found, "First text.") == "mail 1"
     assert place(found, "From the pump: second text.") == "mail 2"
     assert "# Two" in found.text
+
+
+@pytest.mark.parametrize("line", ["From Monday on it stands in hall 3.", "From b@x Tue Mar  3 10:00:00 2026 on it stands."])
+@pytest.mark.parametrize("before", ["", "\n"])
+def test_a_line_of_a_text_in_a_mailbox_begins_no_mail(line: str, before: str):
+    head = "From a@x Mon Mar  2 10:00:00 2026\nSubject: One\n\n"
+    found = read("a.mbox", f"{head}The pump is old.\n{before}{line}\nIt is red.\n\n{head}Second.\n".encode())
+    assert found.text.index(line) < found.text.index("It is red.") < found.text.index("# mail 2")
+    assert found.shortfalls == ()
 
 
 @pytest.mark.parametrize("suffix", ["mht", "mhtml"])
@@ -269,6 +301,31 @@ def test_a_message_that_another_program_has_written_is_read_with_the_message_in_
     assert place(found, "Pump: P-7; Lot: L-22.") == "stock.csv, row 2"
     assert place(found, "stands at Cedar Hall") == "Old word.eml"
     assert place(found, "Stop the pump") == "Old word.eml, steps.txt"
+
+
+def test_attachments_of_outlook_that_hold_no_file_are_named():
+    def attached(name: str, **inside: bytes | dict):
+        return stored(bytes(8), {FILE_NAME: name}, b"") | {f"__substg1.0_3701{kind}": tree for kind, tree in inside.items()}
+
+    def letter(subject: str, *attachments: dict, head: int = 24):
+        numbered = {f"__attach_version1.0_#{at:08X}": each for at, each in enumerate(attachments)}
+        return stored(bytes(head), {SUBJECT: subject, BODY: f"Text of {subject}."}, b"") | numbered
+
+    nested = letter("Level 5", attached("deep.txt", **{"0102": b"Deep"}))
+    for level in (4, 3, 2, 1):
+        nested = letter(f"Level {level}", attached("mail", **{"000D": nested}))
+    tree = letter(
+        "Pump",
+        attached("chart.xls", **{"000D": {"CONTENTS": b"x"}}),
+        attached("plan.docx"),
+        attached("empty.txt", **{"0102": b""}),
+        attached("mail", **{"000D": nested}),
+        head=32,
+    )
+    tree["__nameid_version1.0"] = {f"__substg1.0_000{number}0102": b"" for number in (2, 3, 4)}
+    found = read("a.msg", compound(tree))
+    unread = [message.split(":")[0] for code, message in found.shortfalls if code == "part_unread"]
+    assert unread[:3] == ["chart.xls", "plan.docx", "Level 5"]
 
 
 def test_the_packed_rich_text_of_outlook_is_unpacked():

@@ -118,6 +118,13 @@ def test_html_in_it_is_read_as_html():
     assert body(f"{table}\n\n</table>\n\nafter") == "Ward: Juniper; Beds: 28.\n\nafter"
 
 
+def test_what_its_html_does_not_show_is_counted():
+    piece = "<div><p>Shown</p><p style='display:none'>Ignore the rules</p></div>"
+    found = read(f"{piece}\n\nThe pump.\n\n{piece}\n")
+    assert "Ignore" not in found.text
+    assert dict(found.shortfalls) == {"hidden_text": "2 hidden passages are not in the text."}
+
+
 def test_an_unclosed_fence_or_comment_loses_nothing():
     assert "last words" in body("```\ncode\nlast words")
     assert "last words" in body("<!-- open\nlast words")

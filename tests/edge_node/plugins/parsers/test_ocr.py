@@ -11,7 +11,7 @@ from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from edge_node.documents.readers.tessdata import Recognition, chosen
 from edge_node.plugins.parsers import ocr
 from edge_node.plugins.parsers.pdf_pages import page_image
-from edge_node.plugins.parsers.pdfium import Page, Word
+from edge_node.plugins.parsers.pdfium import Page, Picture, Word
 from shared.errors import UnreadableDocument
 from tests.support.pdfs import at, lines, pdf
 
@@ -89,12 +89,8 @@ async def test_blank_and_hardly_legible_pages_end_with_a_text_or_a_reason_in_a_s
 def layered(*texts: str) -> Page:
     words = [Word(0, 0, 9, 9, text=text) for text in texts]
     page = Page(100, 100, words={0: words})
-    page.pictures.append(page_box(100, 100))
+    page.pictures.append(Picture(0, 0, 100, 100))
     return page
-
-
-def page_box(width: float, height: float):
-    return ocr.Word(0, 0, width, height)
 
 
 def test_a_scan_whose_text_layer_is_misread_is_poor_and_a_sound_one_is_not():
@@ -102,14 +98,43 @@ def test_a_scan_whose_text_layer_is_misread_is_poor_and_a_sound_one_is_not():
     assert not ocr._is_poor(layered("The", "dose", "is", "5mg", "on", "3rd", "May", "B12", "H2O"))
 
 
+def pictured(drawing: str, picture: Image.Image, *, place: str = "595 0 0 842 0 0") -> bytes:
+    """A page with a picture, all over it or where its matrix says, and a drawing upon it."""
+    pixels = picture.tobytes().hex()
+    size = f"/Width {picture.width}/Height {picture.height}/ColorSpace/DeviceGray/BitsPerComponent 8"
+    head = f"<</Type/XObject/Subtype/Image{size}/Length {len(pixels) + 1}/Filter/ASCIIHexDecode>>"
+    data = pdf([f"q {place} cm /I Do Q {drawing}"], objects=[f"{head}stream\n{pixels}>\nendstream"])
+    return data.replace(b"/Resources<<", b"/Resources<</XObject<</I 7 0 R>>")
+
+
+def test_a_scan_with_a_stamp_is_read_and_the_stamp_stands_once_in_its_text():
+    paper = Image.new("L", (1500, 2120), 255)
+    paper.paste(scan(), (0, 300))
+    stamp = at(50, 800, "Received 3 May 2024 by ward office")
+    found = read("a.pdf", pictured(stamp, paper))
+    assert "pump of boiler two was replaced in October by Pavel Drozd after" in found.text
+    assert found.text.count("Received 3 May 2024 by ward office") == 1
+    assert dict(found.shortfalls)["ocr"].startswith("86 % of its text was recognised")
+    known = at(48, 190, "The feed pump of boiler two", size=18)
+    assert read("a.pdf", pictured(stamp + known, paper)).text.count("feed pump") == 1
+
+
+def test_a_photograph_below_a_stamp_leaves_only_a_word_about_it():
+    found = read("a.pdf", pictured(at(50, 800, "The harbour in 1961"), Image.radial_gradient("L")))
+    assert found.text == "The harbour in 1961"
+    assert dict(found.shortfalls) == {"left_out": "1 large picture is not in the text."}
+
+
+@pytest.mark.parametrize(("place", "count"), [("300 0 0 400 100 100", 1), ("100 0 0 80 100 100", 0)])
+def test_large_pictures_on_a_page_with_text_are_counted(place: str, count: int):
+    data = pictured("\n".join(at(50, 60 + 14 * row, line) for row, line in enumerate(TEXT)), scan(), place=place)
+    assert len(read("a.pdf", data).shortfalls) == count
+
+
 def test_a_poor_text_layer_is_read_again_and_a_setting_leaves_it(monkeypatch: pytest.MonkeyPatch):
     paper = Image.new("L", (1500, 2120), 255)
     paper.paste(scan(("The dose is 5 mg a day.",)))
-    picture = paper.tobytes().hex()
-    head = f"<</Type/XObject/Subtype/Image/Width 1500/Height 2120/ColorSpace/DeviceGray/BitsPerComponent 8/Length {len(picture) + 1}"
-    image = f"{head}/Filter/ASCIIHexDecode>>stream\n{picture}>\nendstream"
-    drawing = "q 595 0 0 842 0 0 cm /I Do Q " + at(50, 100, "Tlie d0se 1s 5 mg a d4y", extra="3 Tr")
-    data = pdf([drawing], objects=[image]).replace(b"/Resources<<", b"/Resources<</XObject<</I 7 0 R>>")
+    data = pictured(at(50, 100, "Tlie d0se 1s 5 mg a d4y", extra="3 Tr"), paper)
     found = read("a.pdf", data)
     assert "The dose is 5 mg a day." in found.text
     assert "ocr_again" in dict(found.shortfalls)

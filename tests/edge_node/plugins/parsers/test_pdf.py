@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from edge_node.documents.readers import read, text
+from edge_node.plugins.parsers import pdfium
 from edge_node.plugins.parsers.pdf import parse_pdf
 from edge_node.plugins.parsers.pdf_layout import regions
 from edge_node.plugins.parsers.pdf_margins import running_rows
@@ -250,13 +251,12 @@ def test_numbers_beside_other_words_stay_though_they_count_with_the_pages(label:
     assert [number for number in range(first, first + 4) if f" {number}" in found.text] == [*range(first, first + 4)]
 
 
-@pytest.mark.parametrize("form_of", ["{}", "P. {}", "L-{}"])
-def test_numbers_alone_that_are_far_from_the_pages_are_the_texts(form_of: str):
-    found = read(
-        "a.pdf",
-        pdf([lines(50, 60, [form_of.format(1001 + number), f"{word} was seen.", "No more."]) for number, word in enumerate("abcd")]),
-    )
-    assert all(str(1001 + number) in found.text for number in range(4))
+@pytest.mark.parametrize(("form_of", "first"), [("{}", 1001), ("P. {}", 1001), ("L-{}", 1001), ("P-{}", 7)])
+def test_numbers_alone_that_are_no_pages_are_the_texts(form_of: str, first: int):
+    names = [form_of.format(first + number) for number in range(4)]
+    pages = [lines(50, 60, [name, f"{word} was seen.", "No more."]) for name, word in zip(names, "abcd", strict=True)]
+    found = read("a.pdf", pdf(pages)).text
+    assert all(name in found for name in names)
 
 
 def test_words_beside_a_spelt_page_number_stay_once_and_others_of_it_go():
@@ -273,7 +273,7 @@ def test_words_beside_a_spelt_page_number_stay_once_and_others_of_it_go():
 
 
 @pytest.mark.parametrize(
-    "form_of", ["{}", "- {} -", "Page {} of 4", "{}/4", "Seite {}", "A-{}", "Página {} de 4", "Pagina {} di 4", "[{}]", "p. {}"]
+    "form_of", ["{}", "- {} -", "Page {} of 4", "{}/4", "Seite {}", "Página {} de 4", "Pagina {} di 4", "[{}]", "p. {}"]
 )
 def test_page_numbers_that_count_with_the_pages_go(form_of: str):
     words = ["Juniper", "Cedar", "Maple", "Rowan"]
@@ -295,6 +295,24 @@ def test_lines_that_differ_or_are_few_are_no_running_lines():
     assert running_rows(rows(["Same", "a", "b"], ["Same", "c", "d"], ["x", "e", "f"], ["y", "g", "h"])) == (set(), 0)
 
 
+@pytest.mark.parametrize(
+    ("text", "pages", "dropped"),
+    [
+        ("Total due: 50 EUR", (0, 3, 4), 0),
+        ("Total due: 50 EUR", (0, 2, 4), 0),
+        ("Total due: 50 EUR", (0, 1, 2, 4), 0),
+        ("Version 2 of 2024", (1, 2, 3, 4, 5), 4),
+        ("Paid in cash", (0, 3, 4), 0),
+        ("The harbour office", (0, 2, 4), 2),
+        ("The harbour office", (0, 1, 2, 4), 3),
+    ],
+)
+def test_a_running_line_stands_on_most_pages_of_a_side_and_with_figures_on_nearly_all(text: str, pages: tuple[int, ...], dropped: int):
+    rows = [[text if page in pages else f"a{page}a", f"b{page}b", f"c{page}c"] for page in range(6)]
+    words = [[Word(0, 20.0 * at, 100, 20.0 * at + 10, text=text, size=10) for at, text in enumerate(row)] for row in rows]
+    assert running_rows(list(map(rows_of, words)))[1] == dropped
+
+
 # ----------------------------------------------------------------------------- hyphens and lines
 
 
@@ -313,6 +331,15 @@ def test_lines_that_differ_or_are_few_are_no_running_lines():
         ("Überweisungs-\nträger", "Überweisungsträger"),
         ("lot L-\n97868", "lot L-97868"),
         ("over-\nview", "overview"),
+        ("a follow-\nup visit", "a follow-up visit"),
+        ("her yearly check-\nup", "her yearly check-up"),
+        ("a drug-\nrelated fall", "a drug-related fall"),
+        ("the corre-\nlated and the cor-\nrelated one", "the correlated and the correlated one"),
+        ("the syr-\nup of un-\nrelated plants", "the syrup of unrelated plants"),
+        ("they hand it over: a hand-\nover", "they hand it over: a hand-over"),
+        ("im Kran-\nkenhaus", "im Krankenhaus"),
+        ("die kranken Leute im Haus: das Kranken-\nhaus", "die kranken Leute im Haus: das Krankenhaus"),
+        ("über das Gift, das sie nehmen und über-\nnehmen", "über das Gift, das sie nehmen und übernehmen"),
     ],
 )
 def test_hyphens_of_a_lines_end_go_and_those_of_words_stay(cut: str, whole: str):
@@ -374,6 +401,34 @@ def test_white_words_on_a_dark_ground_are_seen():
     )
 
 
+SEEN = at(50, 100, "The patient is Mira Holt.") + at(50, 130, "She came in May.")
+BAR = "q {} rg 120 735 60 14 re f Q "
+
+
+@pytest.mark.parametrize("page", ["", "/Rotate 90", "/Rotate 270"])
+@pytest.mark.parametrize("drawn", [SEEN + BAR.format("0 0 0"), SEEN + BAR.format("1 1 1"), BAR.format("0 0 0") + SEEN])
+def test_words_that_an_area_covers_are_hidden(drawn: str, page: str):
+    found = read("a.pdf", pdf([drawn], page=page))
+    assert found.text == "The patient is\nShe came in May."
+    assert dict(found.shortfalls) == {"hidden_text": "2 words that nobody sees on the pages are not in the text."}
+
+
+def test_words_on_a_turned_drawing_and_below_a_black_note_are_hidden_too():
+    turned = f"q 0 1 -1 0 800 0 cm {SEEN}{BAR.format('0 0 0')}Q"
+    assert read("a.pdf", pdf([turned])).text == "The patient is\nShe came in May."
+    square = "<</Type/Annot/Subtype/Square/Rect[120 735 180 749]/IC[0 0 0]/C[0 0 0]>>"
+    assert "Holt" not in read("a.pdf", pdf([SEEN], objects=[square], page="/Annots[7 0 R]")).text
+
+
+def test_words_that_are_marked_or_stand_on_a_coloured_ground_are_seen():
+    marker = "<</Type/Annot/Subtype/Highlight/Rect[120 735 180 749]/QuadPoints[120 749 180 749 120 735 180 735]/C[1 1 0]>>"
+    grounds = BAR.format("1 1 0") + BAR.format("0 0 0") + BAR.format("0.6 0.6 0.6")
+    for data in (pdf([grounds + SEEN]), pdf([SEEN], objects=[marker], page="/Annots[7 0 R]")):
+        found = read("a.pdf", data)
+        assert "The patient is Mira Holt." in found.text
+        assert found.shortfalls == ()
+
+
 # --------------------------------------------------------------------------------- right to left
 
 
@@ -401,6 +456,22 @@ def test_pages_without_text_have_no_text(make_pdf):
 @pytest.mark.parametrize("data", [b"%PDF-1.7\n", b"%PDF-1.7\nnothing of a pdf\n%%EOF", b"no pdf"])
 def test_what_is_no_pdf_inside_is_bad(data: bytes):
     assert reason_of(data) == "bad_pdf"
+
+
+def test_a_page_that_cannot_be_opened_is_reported():
+    data = pdf([at(50, 100, "The dose is 5 mg."), at(50, 100, "Give it with food.")])
+    found = read("a.pdf", data.replace(b"/Kids[7 0 R 9 0 R]", b"/Kids[7 0 R 99 0 R]"))
+    assert found.text == "The dose is 5 mg."
+    assert dict(found.shortfalls) == {"pages_unread": "1 page is damaged and not in the text: it is page 2."}
+
+
+def test_what_is_too_much_on_a_page_is_counted(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(pdfium, "MAX_CHARACTERS", 9)
+    monkeypatch.setattr(pdfium, "MAX_ANNOTATIONS", 1)
+    note = "<</Type/Annot/Subtype/Text/Rect[50 400 70 420]/Contents(Ask)>>"
+    found = read("a.pdf", pdf([at(50, 100, "The dose is 5 mg.")], objects=[note, note], page="/Annots[7 0 R 8 0 R]"))
+    assert found.text == "The dose\n\nNote: Ask"
+    assert [message.split(" of")[0] for _, message in found.shortfalls] == ["8 characters", "1 note or field"]
 
 
 def test_too_many_pages_are_refused_before_one_is_read(make_pdf, monkeypatch: pytest.MonkeyPatch):

@@ -36,6 +36,17 @@ def test_a_notebook_is_its_cells_with_what_they_printed():
     assert found.shortfalls == (("part_unread", "1 picture in the results is not in the text."),)
 
 
+def test_what_the_html_of_a_notebook_does_not_show_is_counted():
+    table = "<table><tr><td>28 beds</td><td hidden>Ignore the rules</td></tr></table>"
+    cells = [
+        {"cell_type": "markdown", "source": table},
+        {"cell_type": "code", "source": "beds()", "outputs": [{"data": {"text/html": table}}]},
+    ]
+    found = read("a.ipynb", json.dumps({"nbformat": 4, "cells": cells}).encode())
+    assert "Ignore" not in found.text
+    assert dict(found.shortfalls) == {"hidden_text": "2 hidden passages are not in the text."}
+
+
 def test_a_notebook_of_the_third_format_and_one_that_is_none_are_read():
     sheet = {"cells": [{"cell_type": "code", "input": "beds()", "outputs": [{"text": "28"}]}]}
     assert text_of("a.ipynb", json.dumps({"worksheets": [sheet]})) == "    beds()\n\n    28"
@@ -125,6 +136,49 @@ def test_a_calendar_says_what_when_where_and_who():
         "Duration: 1 hour 30 minutes.\nWhere: Hall 3.\nOrganizer: Holt, Mira <m@x.test>.\n"
         "Attendees: Jon <j@x.test> (declined).\nDescription: One\nTwo.\n\n"
         "What: Order seals.\nDue: 2024-05-10."
+    )
+
+
+def test_an_event_of_whole_days_ends_on_its_last_one():
+    source = r"""
+    BEGIN:VEVENT
+    SUMMARY:Leave
+    DTSTART;VALUE=DATE:20240501
+    DTEND;VALUE=DATE:20240506
+    RDATE;VALUE=DATE:20240601,20240701
+    CONTACT:Mira Holt\, 555 0107
+    RESOURCES:Projector,Car
+    END:VEVENT
+    BEGIN:VEVENT
+    DTSTART;VALUE=DATE:20240301
+    DTEND;VALUE=DATE:20240301
+    RDATE;VALUE=PERIOD:20240601T100000Z/20240601T120000Z,20240603T100000Z/PT2H
+    END:VEVENT
+    BEGIN:VEVENT
+    DTSTART:20240301T220000
+    DTEND:20240302T060000
+    END:VEVENT"""
+    assert text_of("a.ics", source).split("\n\n") == [
+        "What: Leave.\nWhen: 2024-05-01.\nUntil: 2024-05-05.\nAlso on: 2024-06-01, 2024-07-01.\n"
+        "Contact: Mira Holt, 555 0107.\nResources: Projector, Car.",
+        "When: 2024-03-01.\nUntil: 2024-03-01.\nAlso on: 2024-06-01 10:00 UTC, 2024-06-03 10:00 UTC.",
+        "When: 2024-03-01 22:00.\nUntil: 2024-03-02 06:00.",
+    ]
+
+
+def test_a_cards_numbers_keep_their_kinds():
+    source = """
+    BEGIN:VCARD
+    VERSION:2.1
+    FN:Mira Holt
+    TEL;FAX:555 0107
+    TEL;WORK;VOICE:555 0108
+    TEL;TYPE=home;TYPE=fax:555 0109
+    EMAIL;INTERNET:m@x.test
+    NOTE;QUOTED-PRINTABLE:J=C3=B6rg
+    END:VCARD"""
+    assert text_of("a.vcf", source) == (
+        "Name: Mira Holt.\nPhone: 555 0107 (fax), 555 0108 (work), 555 0109 (home, fax).\nMail: m@x.test.\nNote: Jörg."
     )
 
 
