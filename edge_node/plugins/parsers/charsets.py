@@ -27,6 +27,8 @@ WESTERN = frozenset(
 )
 _MAX_CONTROL_SHARE = 0.01
 _MAX_NUL_SHARE = 0.25  # of a text whose fields are filled up with NULs
+_MIN_WIDE_SHARE = 0.02  # of NULs in UTF-16, for the blanks and line ends of any script
+_ASCII = bytes(range(32, 127)) + b"\t\n\r"
 _CONTROLS = bytes(code for code in range(1, 32) if code not in b"\t\n\r\x0b\x0c\x1a\x1b")
 _SAMPLE = 65_536
 _BEYOND = bytes(range(0x80, 0x100))
@@ -155,8 +157,12 @@ def _unmarked_wide(data: bytes) -> str:
         is_filled = len(data) % width == 0 and not any(head[zero::width])
         if is_filled and _is_sound(head, encoding):
             return encoding
+    is_ascii = nuls == len(head.translate(None, _ASCII))
+    share = _MAX_NUL_SHARE if is_ascii else _MIN_WIDE_SHARE  # half of ASCII as UTF-16 is NULs
+    if nuls <= len(head) * share:
+        return ""
     for encoding, zero in (("utf-16-le", 1), ("utf-16-be", 0)):
-        if head[zero::2].count(0) == nuls and nuls > len(head) * 0.02 and _is_sound(head, encoding):
+        if head[zero::2].count(0) == nuls and _is_sound(head, encoding):
             return encoding
     return ""
 

@@ -24,6 +24,7 @@ SAMPLE_ROWS = 30
 SAMPLE_CHARS = 200_000
 MOST_CELL_LINES = 5_000  # that one quoted cell may go on for
 MOST_TRIES = 20  # to close a quote, each with a longer cell
+_NULS = re.compile(r"(?<=[^\s\",;|])\0+(?=[^\s\",;|])")  # that part words or figures
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\n')  # Excel's: the delimiter, above the table
 
 csv.field_size_limit(MAX_TEXT_CHARS)
@@ -36,7 +37,8 @@ def parse_delimited(name: str, data: bytes) -> ParsedDocument:
     Raises UnreadableDocument (``not_text``), and its rows ``too_large``.
     """
     found = decoded(name, data)
-    text = found.text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    text = found.text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _NULS.sub(" ", text).replace("\0", "")
     delimiter = ""
     if stated := _SEPARATOR_LINE.match(text):
         delimiter = stated[1]

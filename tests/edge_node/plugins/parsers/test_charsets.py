@@ -126,6 +126,13 @@ def test_fields_that_are_filled_up_with_nuls_are_text_and_stay_apart():
     assert found.text == "Juniper Ward of Aldham: 28 14 beds and more"
 
 
+@pytest.mark.parametrize("line", ["dose 5 mg", "Ward Juniper has 28 beds.", "Ward,Beds\nJuniper,28\n"])
+def test_ascii_that_ends_in_nuls_is_no_utf_16(line: str):
+    text = f"{line}\0" * 40
+    assert decoded("a.txt", text.encode()).text == text
+    assert decoded("a.txt", (line * 40).encode("utf-16-le")).text == line * 40
+
+
 @pytest.mark.parametrize("label", ["idna", "punycode", "UNDEFINED", "unicode_escape", "raw-unicode-escape"])
 def test_what_python_calls_an_encoding_and_no_file_has_is_no_label(label: str):
     assert decoded("a.txt", b"Ward\\u0020A \x96 5 mg", label).text == "Ward\\u0020A – 5 mg"

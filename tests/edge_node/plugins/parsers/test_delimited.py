@@ -88,6 +88,10 @@ def test_a_line_of_excel_says_the_delimiter_and_is_no_row():
     assert found.places == ((0, "row 2"),)
 
 
+def test_a_nul_parts_figures_and_fills_up_fields():
+    assert body('Ward,Beds\nJuniper,5\x0010\n"Cedar"\0,"14"\0\0\n') == ("Ward: Juniper; Beds: 5 10.\nWard: Cedar; Beds: 14.")
+
+
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
 def test_a_quote_that_is_never_closed_is_a_sign_like_others(end: str):
     rows = ["id,size,room", '1,"5 inch,12', "2,6 inch,13", '3,7",14', '4,"a, ""b""",15']
