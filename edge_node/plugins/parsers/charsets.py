@@ -38,6 +38,7 @@ _NO_CHARSETS = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-
 _MIN_SOUND = 4  # sound letters of UTF-8 to each bad byte: then it is UTF-8 that was damaged
 _WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 _BEYOND_ASCII = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
+_AS_WESTERN = re.compile(rb"[\xc2\xc3][\x80-\xbf]|\xe2[\x80-\x84][\x80-\xbf]")  # Ã¼, â€“
 _ESCAPES = re.compile(rb"\x1b\$(?:\)C|[@B])")
 
 
@@ -105,10 +106,14 @@ def python_encoding(label: str) -> str:
     ('cp1252', 'cp932', '')
     """
     label = label.encode("ascii", errors="ignore").decode()
-    if known := webencodings.lookup(label):
-        return str(known.codec_info.name)
+    known = webencodings.lookup(label)
+    return _python_codec(known.codec_info.name if known else "") or _python_codec(label.strip())
+
+
+def _python_codec(name: str) -> str:
+    """Python's name of an encoding; "" for those that only the web has, as "replacement"."""
     try:
-        info = codecs.lookup(label.strip())
+        info = codecs.lookup(name)
     except (LookupError, ValueError):
         return ""
     return info.name if info._is_text_encoding and info.name not in _NO_CHARSETS else ""
@@ -124,7 +129,7 @@ def _as(encoding: str, data: bytes) -> DecodedText:
 
 def _is_multibyte(encoding: str) -> bool:
     """Whether a letter beyond ASCII takes more than one byte."""
-    if encoding.startswith(("utf-", "iso2022")):
+    if encoding.startswith(("utf-", "iso2022", "hz")):
         return True
     return len(bytes(range(0x80, 0x100)).decode(encoding, errors="replace")) < 0x80
 
@@ -136,7 +141,7 @@ def _beyond_ascii(text: str) -> int:
 def _is_damaged_utf8(data: bytes, lost: int) -> bool:
     """Whether bytes that are not quite UTF-8 are UTF-8 nevertheless: most letters are sound."""
     sound = sum(1 for _ in _BEYOND_ASCII.finditer(data))
-    if sound >= _MIN_SOUND * lost:
+    if sound >= _MIN_SOUND * lost or sum(1 for _ in _AS_WESTERN.finditer(data)) > lost:
         return True
     tail = codecs.getincrementaldecoder("utf-8")(errors="strict")
     try:
