@@ -50,8 +50,17 @@ def is_field_name(text: str) -> bool:
     >>> [is_field_name(text) for text in ("Order number", "Hersteller", "Juniper", "12")]
     [True, True, False, False]
     """
+    return bool(field_words(text))
+
+
+def field_words(text: str) -> set[str]:
+    """The usual names of fields in a few words.
+
+    >>> field_words("Head of the ward") == {"head", "ward"}, field_words("Juniper")
+    (True, set())
+    """
     words = _WORD.findall(text.casefold())
-    return len(words) <= MOST_NAME_WORDS and not FIELD_NAMES.isdisjoint(words)
+    return set(words) & FIELD_NAMES if len(words) <= MOST_NAME_WORDS else set()
 
 
 def is_only_field_name(text: str) -> bool:

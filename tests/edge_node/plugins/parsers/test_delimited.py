@@ -37,6 +37,34 @@ def test_a_first_row_with_a_number_is_data():
     assert body("Juniper,28\nLarch,36") == "Juniper; 28.\nLarch; 36."
 
 
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Juniper,Mira Holt\nCedar,Bo Lind",
+        "Juniper Ward,Mira Holt\nCedar Ward,Bo Lind",
+        "Monday,Soup\nTuesday,Fish\nWednesday,Pie with peas",
+    ],
+)
+def test_pairs_of_words_that_nothing_names_are_rows(source: str):
+    assert body(source).split("\n") == [f"{row.replace(',', '; ')}." for row in source.split("\n")]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Ward,Head\nJuniper,Mira Holt",
+        "Ward,Sister\nWard Juniper,Mira Holt\nWard Cedar,Bo Lind",
+        "pump,hall\nHarrow,East\nMarlow,West",
+        "Drug,Interval\nIbuprofen,8 hours\nInsulin,2 days",
+        "Word,Sense\nTriage,the sorting of patients\nSepsis,a reaction to germs",
+    ],
+)
+def test_words_that_differ_from_the_words_below_name_them(source: str):
+    first, second = source.split("\n")[0].split(",")
+    assert all(line.startswith(f"{first}: ") for line in body(source).split("\n"))
+    assert f"; {second}: " in body(source)
+
+
 def test_a_longer_row_keeps_its_further_cells():
     assert body("A,B\n1,2,3") == "A: 1; B: 2; 3."
 
