@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from textwrap import dedent
 
+from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
@@ -18,6 +19,7 @@ from edge_node.documents.grids import Grid, laid_out
 from edge_node.documents.parsers import Parser
 from edge_node.plugins.parsers.cells import inner_text, with_row_name
 from edge_node.plugins.parsers.charsets import decoded
+from edge_node.plugins.parsers.equations import linear_mathml
 from edge_node.plugins.parsers.hidden_html import (
     hidden_nodes,
     is_hidden,
@@ -64,6 +66,10 @@ _VOID |= {"track", "wbr"}
 _MAY_STAY_OPEN = {*_VOID, "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot"}
 _MAY_STAY_OPEN |= {"option"}
 _TAG = re.compile(r"<!--.*?(?:-->|\Z)|<(/?)([a-zA-Z][a-zA-Z0-9]*+)", re.DOTALL)
+_SELF_CLOSED = re.compile(  # of a tag behind its name; "/" may belong to a value
+    r"(?:[\s/]++(?!>)|[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+))?+)*+\s*+/>"
+)
+_FOREIGN = ("svg", "math")  # elements in which "/>" ends one, as it does not elsewhere
 _META_CHARSET = re.compile(
     rb"<meta[^<>]+charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9_.:-]+)|"
     rb"<\?xml[^<>]+encoding\s*+=\s*+[\"']([A-Za-z0-9_.:-]+)",
@@ -107,6 +113,9 @@ def _depth(source: str) -> int:
     for found in _TAG.finditer(source):
         tag = (found.group(2) or "br").lower()
         if tag in _MAY_STAY_OPEN or (found.group(1) and not opened[tag]):
+            continue
+        is_foreign = any(opened[each] for each in _FOREIGN)
+        if is_foreign and _SELF_CLOSED.match(source, found.end()):
             continue
         step = -1 if found.group(1) else 1
         opened[tag] += step
@@ -441,16 +450,18 @@ class _TableReader:
                 texts = [block.text for block in blocks if isinstance(block, TextBlock)]
                 self.captions.append(TextBlock("caption", " ".join(" ".join(texts).split())))
             elif node.tag == "tr":
-                self._add_row(node, is_head=False)
+                self._add_row(node, 1, is_head=False)
             elif node.tag in ("thead", "tbody", "tfoot") and self._is_shown(node):
-                for row in node.iter():
-                    self._add_row(row, is_head=node.tag == "thead")
+                rows = list(node.iter())
+                for at, row in enumerate(rows):
+                    self._add_row(row, len(rows) - at, is_head=node.tag == "thead")
         return self
 
     def _is_shown(self, node: LexborNode) -> bool:
         return not self._page.leaves_out(node, node.tag or "", node.attributes)
 
-    def _add_row(self, row: LexborNode, *, is_head: bool) -> None:
+    def _add_row(self, row: LexborNode, rows_left: int, *, is_head: bool) -> None:
+        """``rows_left``: of its group, this one too; a cell that states 0 rows covers them."""
         if not self._is_shown(row):
             return
         cells = list[_HtmlCell]()
@@ -460,7 +471,8 @@ class _TableReader:
                 self._page.begin(node, node.tag, node.attributes)
                 blocks = self._cell_blocks(node)
                 columns = _number(node.attributes.get("colspan"), 1)
-                rows = _number(node.attributes.get("rowspan"), 1)
+                stated = node.attributes.get("rowspan")
+                rows = rows_left if stated == "0" else _number(stated, 1)
                 is_heading = is_head or node.tag == "th"
                 self._page.end(node)
                 is_bold = len(self.rows) < 2 and _is_bold(node)
@@ -574,11 +586,12 @@ def _selected(select: LexborNode) -> str:
 
 
 def _formula(math: LexborNode) -> str:
-    """A formula as TeX where the page has it so, else its letters."""
+    """A formula as TeX where the page has it so, else as a line: 1/2, 10^6."""
     for annotation in math.css("annotation"):
         if "tex" in (annotation.attributes.get("encoding") or ""):
             return annotation.text()
-    return math.text()
+    tree = etree.fromstring(math.html or "", etree.HTMLParser())
+    return linear_mathml(tree.find(".//math"))
 
 
 def _is_html(start: bytes) -> bool:
