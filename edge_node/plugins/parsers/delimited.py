@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -17,7 +17,7 @@ from edge_node.documents.parsers import Parser
 from edge_node.documents.readers.text import MAX_TEXT_CHARS, check_pages
 from edge_node.plugins.parsers.charsets import decoded
 
-DELIMITERS = ",;\t|"
+DELIMITERS = ";\t|,"  # the likelier first: a comma also stands in numbers and sentences
 MAX_COLUMNS = 16_384  # as in Excel: a sentence that names more helps nobody
 MIN_ROWS = 2  # that show a table by themselves
 SAMPLE_ROWS = 30
@@ -100,7 +100,8 @@ def _quoted_row(
 
 def _strict_row(text: str, delimiter: str) -> tuple[list[str] | None, bool]:
     """A row by the rules of CSV, else None; and whether a quote is still open at its end."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    file = io.StringIO(text, newline="")
+    reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
     try:
         return next(reader), False
     except csv.Error as error:
@@ -132,17 +133,15 @@ def _unquoted(cell: str) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """The candidate whose commonest width, above one, most sample rows have; ties by the wider."""
+    """The candidate whose commonest width, above one, most sample rows have; else the first."""
     return max(DELIMITERS, key=lambda delimiter: _fit(text, delimiter))
 
 
-def _fit(text: str, delimiter: str) -> tuple[int, int]:
+def _fit(text: str, delimiter: str) -> int:
+    """How many sample rows have the commonest width above one."""
     rows = islice(split_rows(text, delimiter), SAMPLE_ROWS)
-    widths = [len(row) for row in rows if len(row) > 1]
-    if not widths:
-        return (0, 0)
-    common = max(set(widths), key=lambda width: (widths.count(width), width))
-    return (widths.count(common), common)
+    widths = Counter(len(row) for row in rows if len(row) > 1)
+    return max(widths.values(), default=0)
 
 
 def _is_table(start: bytes) -> bool:

@@ -33,6 +33,15 @@ def test_commas_in_prose_do_not_win_over_semicolons():
     assert body("Ward;Note\nJuniper;old, clean, big\nLarch;new") == "Ward: Juniper; Note: old, clean, big.\nWard: Larch; Note: new."
 
 
+def test_commas_in_numbers_do_not_win_over_semicolons():
+    assert body("01.05.2024;1,5;2,5\n02.05.2024;1,6;2,7") == "01.05.2024; 1,5; 2,5.\n02.05.2024; 1,6; 2,7."
+
+
+def test_a_blank_may_stand_before_a_quote():
+    rows = 'Bed, Name, Days\n1, "Smith, John", 5\n2, "Doe, ""J""", 6'
+    assert body(rows) == 'Bed: 1; Name: Smith, John; Days: 5.\nBed: 2; Name: Doe, "J"; Days: 6.'
+
+
 def test_a_first_row_with_a_number_is_data():
     assert body("Juniper,28\nLarch,36") == "Juniper; 28.\nLarch; 36."
 
