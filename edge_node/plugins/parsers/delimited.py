@@ -154,7 +154,7 @@ def _is_table(start: bytes) -> bool:
 
 CSV = Parser(
     "csv",
-    3,
+    4,
     parse_delimited,
     guess=_is_table,
     media_types={

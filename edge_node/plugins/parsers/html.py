@@ -601,7 +601,7 @@ def _is_html(start: bytes) -> bool:
 
 HTML = Parser(
     "html",
-    3,
+    4,
     parse_html,
     guess=_is_html,
     media_types={

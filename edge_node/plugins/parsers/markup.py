@@ -198,11 +198,11 @@ def _outline_blocks(element: etree._Element, level: int) -> Iterator[Block]:
         yield from _outline_blocks(child, level + 1)
 
 
-BOOK = Parser("fictionbook", 1, parse_book, media_types={".fb2": "text/xml"})
+BOOK = Parser("fictionbook", 2, parse_book, media_types={".fb2": "text/xml"})
 OUTLINE = Parser("outline", 1, parse_outline, media_types={".opml": "text/x-opml"})
 XML = Parser(
     "xml",
-    1,
+    2,
     parse_xml,
     guess=lambda start: start.removeprefix(BOM_UTF8).startswith(b"<?xml"),
     media_types={".xml": "text/xml"},

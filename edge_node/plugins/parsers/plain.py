@@ -50,7 +50,7 @@ def paragraphs(text: str) -> Iterator[TextBlock]:
 
 TEXT = Parser(
     "text",
-    2,
+    3,
     parse_plain,
     media_types={
         ".log": "text/plain",
