@@ -210,7 +210,7 @@ def test_an_edge_that_is_killed_takes_its_readers_along():
 
 def test_what_an_answer_has_no_room_for_is_reported():
     shortfalls = tuple(("part_unread", f"{number}.txt") for number in range(50))
-    table = Table("Wards", ("Ward", "Beds"), (("Juniper", 28),) * 50)
+    table = Table("Wards", ("Ward", "Beds"), (("Juniper", 28),) * 50, 2)
     stream = io.BytesIO()
     write_answer(stream, ReadText("Wards", "28 beds", shortfalls=shortfalls, tables=(table,)), most_bytes=500)
     stream.seek(0)
