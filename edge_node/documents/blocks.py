@@ -77,6 +77,16 @@ def to_text(name: str, parsed: ParsedDocument) -> ReadText:
     return ReadText(title, text, tuple(marks), parsed.shortfalls, tuple(found.tables))
 
 
+def raw_texts(blocks: Iterable[Block]) -> Iterator[str]:
+    """The words of each text and each cell, as the file has them."""
+    for block in blocks:
+        if isinstance(block, TextBlock):
+            yield block.text
+        elif isinstance(block, Grid):
+            for row in block.slots:
+                yield from (cell.text for at, cell in enumerate(row) if not at or cell is not row[at - 1])
+
+
 def _pieces(blocks: Iterable[Block], marks: list[Mark], found: FoundTables) -> Iterator[str]:
     """The text with its separators, piece by piece; ``marks`` and ``found`` are filled so."""
     length = 0

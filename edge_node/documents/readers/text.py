@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from edge_node.records import Table
@@ -123,25 +123,6 @@ def capped(name: str, parts: Iterable[str], *, separator: str = "\n") -> str:
             raise too_large(name, f"holds more than {MAX_TEXT_CHARS} characters of text")
         kept.append(part)
     return separator.join(kept)
-
-
-def placed(name: str, parts: Iterable[tuple[str, str]], *, separator: str = "\n") -> tuple[str, tuple[Mark, ...]]:
-    r"""Join the texts of (place, text), each normalised, and say where each place begins. Raises as ``capped``.
-
-    >>> placed('a.pdf', [('page 1', 'One.\r\n'), ('page 2', ' '), ('page 3', 'Three.')])
-    ('One.\nThree.', ((0, 'page 1'), (5, 'page 3')))
-    """
-    marks: list[Mark] = []
-
-    def texts() -> Iterator[str]:
-        at = 0
-        for place, text in parts:
-            if kept := normalised(text):
-                marks.append((at, shortened_place(place)))
-                at += len(kept) + len(separator)
-                yield kept
-
-    return capped(name, texts(), separator=separator), tuple(marks)
 
 
 def is_noise(text: str) -> bool:

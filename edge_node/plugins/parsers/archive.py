@@ -15,7 +15,7 @@ from edge_node.documents.parsers import Parser
 from edge_node.documents.readers.archive import DAMAGED, MAX_UNZIPPED_BYTES, check_unzipped
 from edge_node.documents.readers.text import stem, too_large
 from edge_node.plugins.parsers.charset_guess import guessed_encoding
-from edge_node.plugins.parsers.parts import Inside, Parts, as_parsed
+from edge_node.plugins.parsers.parts import Inside, Parts
 from shared.errors import UnreadableDocument
 from shared.plural import counted
 
@@ -65,7 +65,7 @@ def _parsed(
     except DAMAGED as error:
         message = "is damaged in the archive"
         raise UnreadableDocument(shown, "bad_archive", message, next_step="zip it again") from error
-    return as_parsed(inside(shown, data))
+    return inside(shown, data)
 
 
 def _shown_names(infos: list[zipfile.ZipInfo]) -> list[str]:
@@ -172,7 +172,7 @@ def parse_gzip(name: str, data: bytes, inside: Inside) -> ParsedDocument:
     start, magic = TAR_MAGIC
     if content[start:].startswith(magic):
         return parse_tar(f"{stem(name).removesuffix('.tar')}.tar", content, inside)
-    return as_parsed(inside(stem(name), content))
+    return inside(stem(name), content)
 
 
 GZIP = Parser(

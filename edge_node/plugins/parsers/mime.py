@@ -16,7 +16,7 @@ from edge_node.documents.grids import Grid
 from edge_node.documents.readers.text import suffix
 from edge_node.plugins.parsers.charsets import decoded
 from edge_node.plugins.parsers.content_lines import calendar_blocks
-from edge_node.plugins.parsers.parts import Inside, as_parsed
+from edge_node.plugins.parsers.parts import Inside
 from edge_node.plugins.parsers.plain import paragraphs
 from edge_node.plugins.parsers.wrapping import unwrapped
 from shared.errors import UnreadableDocument
@@ -152,7 +152,7 @@ class MailBody:
         try:
             if part.get_content_subtype() == "html":
                 page = _in_utf8(data, label) if label else data
-                return list(as_parsed(self.inside("mail.html", page)).blocks)
+                return list(self.inside("mail.html", page).blocks)
             source = decoded("mail.txt", data, label)
         except UnreadableDocument as error:
             if error.reason != "empty":
