@@ -153,6 +153,15 @@ def row_sentence(header: Sequence[str], cells: Sequence[str]) -> str:
     ''
     """
     names = [*header, *[""] * (len(cells) - len(header))]
-    pairs = [(" ".join(label.split()), " ".join(cell.split())) for label, cell in zip(names, cells, strict=False)]
-    line = "; ".join(f"{label}: {cell}" if label else cell for label, cell in pairs if cell)
+    return named_values((" ".join(label.split()) for label in names), (" ".join(cell.split()) for cell in cells))
+
+
+def named_values(names: Iterable[str], texts: Iterable[str]) -> str:
+    """Return a sentence of the texts that are not empty, each with its name; white space stays as it is."""
+    pairs = zip(names, texts, strict=False)
+    return ended("; ".join([f"{name}: {text}" if name else text for name, text in pairs if text]))
+
+
+def ended(line: str) -> str:
+    """Return a line that ends as a sentence does, unless it is empty."""
     return line if not line or line.endswith((".", "!", "?")) else line + "."

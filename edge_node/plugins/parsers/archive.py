@@ -15,9 +15,9 @@ from edge_node.documents.parsers import Parser
 from edge_node.documents.readers.archive import DAMAGED, MAX_UNZIPPED_BYTES, check_unzipped
 from edge_node.documents.readers.text import stem, too_large
 from edge_node.plugins.parsers.charset_guess import guessed_encoding
+from edge_node.plugins.parsers.package import left_out
 from edge_node.plugins.parsers.parts import Inside, Parts
 from shared.errors import UnreadableDocument
-from shared.plural import counted
 
 MAX_PARTS = 2_000
 TAR_MAGIC = (257, b"ustar")  # where it stands
@@ -124,10 +124,7 @@ def _check_count(name: str, count: int) -> None:
 
 
 def _report_hidden(parts: Parts, count: int) -> None:
-    if count:
-        verb = "was" if count == 1 else "were"
-        message = f"{counted(count, 'hidden file')} {verb} not read."
-        parts.shortfalls.append(("part_unread", message))
+    parts.shortfalls += left_out((count, "hidden file", "hidden files"), code="part_unread")
 
 
 def parse_tar(name: str, data: bytes, inside: Inside) -> ParsedDocument:

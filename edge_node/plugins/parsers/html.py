@@ -26,7 +26,7 @@ from edge_node.plugins.parsers.hidden_html import (
     is_struck,
     struck_nodes,
 )
-from edge_node.plugins.parsers.package import counted
+from edge_node.plugins.parsers.package import left_out
 from edge_node.plugins.parsers.struck import STRUCK, mark_struck
 from shared.errors import UnreadableDocument
 
@@ -101,7 +101,7 @@ def parse_html(name: str, data: bytes) -> ParsedDocument:
     title = tree.css_first("title")
     blocks = tuple(_BlockReader(page).read(tree.body)) if tree.body else ()
     counts = [(page.left_out[kind], *words) for kind, words in LEFT_OUT.items()]
-    hidden, others = counted(counts[0], code="hidden_text"), counted(*counts[1:])
+    hidden, others = left_out(counts[0], code="hidden_text"), left_out(*counts[1:])
     shortfalls = (*found.shortfalls, *hidden, *others)
     return ParsedDocument(blocks, " ".join(title.text().split()) if title else "", shortfalls)
 

@@ -21,7 +21,7 @@ from edge_node.plugins.parsers.package import (
     DUBLIN_CORE,
     Element,
     Package,
-    counted,
+    left_out,
     resolved,
     usable_title,
 )
@@ -153,7 +153,7 @@ class _Reading:
 
     def shortfalls(self) -> tuple[tuple[str, str], ...]:
         """What of the document is not in the text."""
-        return counted(
+        return left_out(
             (self._left_out["hidden"], "hidden passage", "hidden passages"),
             (self._left_out["slide"], "hidden slide", "hidden slides"),
             (self._left_out["embedded"], "embedded document", "embedded documents"),

@@ -20,7 +20,7 @@ from edge_node.documents.grids import (
 )
 from edge_node.documents.readers.text import check_pages
 from edge_node.plugins.parsers.number_formats import general, shown
-from edge_node.plugins.parsers.package import Element, counted
+from edge_node.plugins.parsers.package import Element, left_out
 from edge_node.plugins.parsers.sheet_view import column_letters
 
 SHEET_ML = "{urn:schemas-microsoft-com:office:spreadsheet}"
@@ -76,7 +76,7 @@ def workbook_blocks(
         rows = reader.rows_above + len(reader.rows)
     sheets = (hidden.sheets, "hidden sheet", "hidden sheets")
     hidden_rows = (hidden.rows, "hidden row", "hidden rows")
-    return tuple(blocks), counted(sheets, hidden_rows, code="hidden_cells")
+    return tuple(blocks), left_out(sheets, hidden_rows, code="hidden_cells")
 
 
 class _SheetReader:
