@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from edge_node.documents.grids import FoundTables, Grid
-from edge_node.documents.readers.text import (
+from edge_node.documents.text import (
     MAX_PLACE_CHARS,
     ReadText,
     capped,

@@ -20,7 +20,7 @@ from edge_node.documents.header_rows import (
     kinds_of_columns,
     slots_of_names,
 )
-from edge_node.documents.readers.text import ended, named_values
+from edge_node.documents.text import ended, named_values
 from edge_node.records import Cell, Table
 
 __all__ = ["EMPTY", "SKIPPED_ROW", "FoundTables", "Grid", "GridCell", "laid_out", "laid_row"]

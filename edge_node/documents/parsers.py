@@ -18,8 +18,7 @@ from functools import cached_property
 from typing import Protocol, TypeAlias
 
 from edge_node.documents.blocks import ParsedDocument, raw_texts, to_text
-from edge_node.documents.readers.archive import DAMAGED, MAX_UNZIPPED_BYTES
-from edge_node.documents.readers.text import (
+from edge_node.documents.text import (
     MAX_TEXT_CHARS,
     OLE_MAGIC,
     ReadText,
@@ -31,6 +30,7 @@ from edge_node.documents.readers.text import (
     suffix,
     too_large,
 )
+from edge_node.documents.unzipping import DAMAGED, MAX_UNZIPPED_BYTES
 from shared.errors import NotInstalled, ReaderUnavailable, SettingsError, UnreadableDocument
 from shared.plugins import Plugins
 

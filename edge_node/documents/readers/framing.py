@@ -9,7 +9,7 @@ from typing import Any, Literal, TypeAlias
 
 import orjson
 
-from edge_node.documents.readers.text import MAX_PLACE_CHARS, MAX_TEXT_CHARS, ReadText
+from edge_node.documents.text import MAX_PLACE_CHARS, MAX_TEXT_CHARS, ReadText
 from edge_node.records import Cell, Table
 from shared.errors import ReaderUnavailable, UnreadableDocument
 from shared.plural import counted

@@ -12,8 +12,8 @@ from functools import partial
 
 from edge_node.documents.blocks import ParsedDocument
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.archive import DAMAGED, MAX_UNZIPPED_BYTES, check_unzipped
-from edge_node.documents.readers.text import stem, too_large
+from edge_node.documents.text import stem, too_large
+from edge_node.documents.unzipping import DAMAGED, MAX_UNZIPPED_BYTES, check_unzipped
 from edge_node.plugins.parsers.charset_guess import guessed_encoding
 from edge_node.plugins.parsers.package import left_out
 from edge_node.plugins.parsers.parts import Inside, Parts

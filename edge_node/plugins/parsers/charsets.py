@@ -10,7 +10,7 @@ from itertools import islice
 import webencodings
 from charset_normalizer import from_bytes
 
-from edge_node.documents.readers.text import not_text
+from edge_node.documents.text import not_text
 from edge_node.plugins.parsers.charset_guess import guessed_encoding
 from shared.plural import counted
 

@@ -14,7 +14,7 @@ from edge_node.documents.blocks import ParsedDocument
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import EMPTY, Grid
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import MAX_TEXT_CHARS, check_pages
+from edge_node.documents.text import MAX_TEXT_CHARS, check_pages
 from edge_node.plugins.parsers.charsets import decoded
 
 DELIMITERS = ";\t|,"  # the likelier first: a comma also stands in numbers and sentences

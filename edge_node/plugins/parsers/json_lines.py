@@ -12,7 +12,7 @@ from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import Grid, laid_out
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import row_sentence, stem
+from edge_node.documents.text import row_sentence, stem
 from edge_node.plugins.parsers.charsets import decoded
 from shared.errors import UnreadableDocument
 from shared.plural import counted

@@ -14,7 +14,7 @@ from typing import Any
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.parsers import DAMAGED_OLE, Parser
-from edge_node.documents.readers.text import check_pages, stem
+from edge_node.documents.text import check_pages, stem
 from edge_node.plugins.parsers.mime import Attachment, MailBody, header
 from edge_node.plugins.parsers.outlook import MAX_ATTACHED, as_mail
 from edge_node.plugins.parsers.parts import Inside, Parts

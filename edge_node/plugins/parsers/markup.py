@@ -10,7 +10,7 @@ from lxml import etree
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import row_sentence, stem
+from edge_node.documents.text import row_sentence, stem
 from edge_node.plugins.parsers.json_lines import value_blocks
 from edge_node.plugins.parsers.xml_sheets import is_xml_workbook, workbook_blocks
 from shared.errors import UnreadableDocument

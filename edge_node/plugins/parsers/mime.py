@@ -13,7 +13,7 @@ from itertools import groupby
 
 from edge_node.documents.blocks import Block, TextBlock
 from edge_node.documents.grids import Grid
-from edge_node.documents.readers.text import suffix
+from edge_node.documents.text import suffix
 from edge_node.plugins.parsers.charsets import decoded
 from edge_node.plugins.parsers.content_lines import calendar_blocks
 from edge_node.plugins.parsers.parts import Inside

@@ -11,7 +11,7 @@ from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock, 
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import EMPTY, laid_out
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import check_pages
+from edge_node.documents.text import check_pages
 from edge_node.plugins.parsers.cells import cell_text, with_row_name
 from edge_node.plugins.parsers.drawings import described, raised
 from edge_node.plugins.parsers.equations import linear_mathml

@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from edge_node.documents.readers.archive import DAMAGED, check_unzipped
+from edge_node.documents.unzipping import DAMAGED, check_unzipped
 
 Element: TypeAlias = Any  # of lxml, which has no types of its own
 BAD_PACKAGE = (*DAMAGED, SyntaxError)  # lxml reports bad XML as SyntaxError

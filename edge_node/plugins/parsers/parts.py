@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 
+from edge_node.documents import text as limits
 from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock
 from edge_node.documents.grids import Grid
 from edge_node.documents.parsers import Inside
-from edge_node.documents.readers import text as limits
-from edge_node.documents.readers.text import one_line, too_large
+from edge_node.documents.text import one_line, too_large
 from shared.errors import UnreadableDocument
 from shared.plural import counted
 

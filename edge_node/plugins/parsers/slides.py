@@ -11,7 +11,7 @@ from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import Grid, laid_out
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import check_pages
+from edge_node.documents.text import check_pages
 from edge_node.plugins.parsers.drawings import (
     CHART,
     COMPATIBILITY,

@@ -22,7 +22,7 @@ from olefile import OleFileIO
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.grids import Grid
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import MAX_TEXT_CHARS, too_large
+from edge_node.documents.text import MAX_TEXT_CHARS, too_large
 from edge_node.plugins.parsers.cells import Merge
 from edge_node.plugins.parsers.numbering import LEVELS, Level, NumberedList, Numbering
 from edge_node.plugins.parsers.package import left_out, usable_title

@@ -18,7 +18,7 @@ from edge_node.documents.grids import (
     Spans,
     laid_row,
 )
-from edge_node.documents.readers.text import check_pages
+from edge_node.documents.text import check_pages
 from edge_node.plugins.parsers.number_formats import general, shown
 from edge_node.plugins.parsers.package import Element, left_out
 from edge_node.plugins.parsers.sheet_view import column_letters

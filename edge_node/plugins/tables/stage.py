@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from contextlib import closing
 from itertools import takewhile
 
-from edge_node.documents.readers.text import row_sentence
+from edge_node.documents.text import row_sentence
 from edge_node.plugins.tables.cells import shown
 from edge_node.plugins.tables.matching import Match, Profile, match
 from edge_node.plugins.tables.query import (

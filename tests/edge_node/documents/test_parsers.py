@@ -203,7 +203,7 @@ def test_one_that_cannot_be_loaded_is_in_no_list_of_versions():
     assert Registry(Declared(txt=Parser("text", 1, parsed("text")), pdf=broken)).versions == {"text 1"}
 
 
-@pytest.mark.parametrize("module", ["blocks", "grids", "parsers", "readers", "readers.text", "readers.pool"])
+@pytest.mark.parametrize("module", ["blocks", "grids", "parsers", "readers", "text", "readers.pool"])
 def test_each_module_of_the_seam_can_be_the_first_that_is_imported(module):
     subprocess.run([sys.executable, "-c", f"import edge_node.documents.{module}"], check=True)
 

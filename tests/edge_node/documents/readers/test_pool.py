@@ -19,7 +19,7 @@ from edge_node.documents.readers import ReadText, read
 from edge_node.documents.readers.controls import CONTROLS
 from edge_node.documents.readers.framing import MAX_SHORTFALLS, TABLES_DROPPED, BrokenAnswerError, Failed, take_answer, write_answer
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool, ReadsHere, _Reader
-from edge_node.documents.readers.text import OLE_MAGIC
+from edge_node.documents.text import OLE_MAGIC
 from edge_node.records import Table
 from shared.errors import ReaderUnavailable, UnreadableDocument
 from tests.support.waiting import eventually, until

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from edge_node.documents import parsers
 from edge_node.documents.readers import SUFFIXES, ReadText, read
-from edge_node.documents.readers.text import MAX_TITLE_CHARS
+from edge_node.documents.text import MAX_TITLE_CHARS
 from shared.errors import InputError, UnreadableDocument
 
 

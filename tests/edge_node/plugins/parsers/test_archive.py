@@ -127,7 +127,7 @@ def test_a_packed_file_is_read_as_what_it_is():
 
 @pytest.mark.parametrize("suffix", ["zip", "gz", "tar", "tgz"])
 def test_what_unfolds_beyond_reason_is_too_large(suffix, zipped, reason_of, monkeypatch):
-    monkeypatch.setattr("edge_node.documents.readers.archive.MAX_UNZIPPED_BYTES", 10_000)
+    monkeypatch.setattr("edge_node.documents.unzipping.MAX_UNZIPPED_BYTES", 10_000)
     monkeypatch.setattr(module, "MAX_UNZIPPED_BYTES", 10_000)
     zeros = b"0" * 20_000
     packed = {"gz": gzip.compress(zeros), "zip": zipped({"a.txt": zeros}), "tgz": tar({"a": zeros})}

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edge_node.documents import text
 from edge_node.documents.blocks import to_text
-from edge_node.documents.readers import text
-from edge_node.documents.readers.text import ReadText
+from edge_node.documents.text import ReadText
 from edge_node.plugins.parsers.delimited import parse_delimited, split_rows
 from shared.errors import UnreadableDocument
 

@@ -3,7 +3,7 @@
 import pytest
 
 from edge_node.documents.blocks import to_text
-from edge_node.documents.readers.text import ReadText
+from edge_node.documents.text import ReadText
 from edge_node.plugins.parsers.html import parse_html
 from shared.errors import UnreadableDocument
 
