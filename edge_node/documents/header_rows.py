@@ -384,7 +384,8 @@ def _is_named_by_form(
 def _is_unlike_body(text: str, slot: int, body: Sequence[GridRow]) -> bool:
     """Whether words name the words below them, rather than being one of them.
 
-    They are a field's name, or all below have a figure, a capital or twice the length more.
+    They are a field's name, or all below have a figure, a capital or twice the length more, or
+    stand there again and again.
     """
     texts = list(filter(None, [_text_at(row, slot) for row in body]))
     below = Counter(word for each in texts for word in field_words(each))
@@ -395,7 +396,10 @@ def _is_unlike_body(text: str, slot: int, body: Sequence[GridRow]) -> bool:
         return False
     have_figures = all(map(_FIGURE.search, texts)) and not _FIGURE.search(text)
     have_capitals = all(each[0].isupper() for each in texts) and text[0].islower()
-    return have_figures or have_capitals or min(map(len, texts)) > 2 * len(text)
+    are_longer = min(map(len, texts)) > 2 * len(text)
+    counts = Counter(texts)
+    are_repeated = min(counts.values()) > 1 < len(counts) and text not in counts
+    return have_figures or have_capitals or are_longer or are_repeated
 
 
 def _columns(rows: Sequence[GridRow]) -> tuple[Column, ...]:

@@ -66,8 +66,8 @@ _VOID |= {"track", "wbr"}
 _MAY_STAY_OPEN = {*_VOID, "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot"}
 _MAY_STAY_OPEN |= {"option"}
 _TAG = re.compile(r"<!--.*?(?:-->|\Z)|<(/?)([a-zA-Z][a-zA-Z0-9]*+)", re.DOTALL)
-_SELF_CLOSED = re.compile(  # of a tag behind its name; "/" may belong to a value
-    r"(?:[\s/]++(?!>)|[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+))?+)*+\s*+/>"
+_ATTRIBUTES = re.compile(  # of a tag, and whether it closes itself; "/" may belong to a value
+    r"(?:\s++|/(?!>)|[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+))?+)*+(/>)?"
 )
 _FOREIGN = ("svg", "math")  # elements in which "/>" ends one, as it does not elsewhere
 _META_CHARSET = re.compile(
@@ -110,13 +110,16 @@ def _depth(source: str) -> int:
     """A bound on how many elements are open at once, but for those that close by themselves."""
     opened: Counter[str] = Counter()
     depth = deepest = 0
+    seen = 0  # attributes up to here: what looks like a tag in them is counted as an open one
     for found in _TAG.finditer(source):
         tag = (found.group(2) or "br").lower()
         if tag in _MAY_STAY_OPEN or (found.group(1) and not opened[tag]):
             continue
-        is_foreign = any(opened[each] for each in _FOREIGN)
-        if is_foreign and _SELF_CLOSED.match(source, found.end()):
-            continue
+        if found.end() >= seen and any(opened[each] for each in _FOREIGN):
+            attributes = _ATTRIBUTES.match(source, found.end())
+            seen = attributes.end() if attributes else seen
+            if attributes and attributes[1]:
+                continue
         step = -1 if found.group(1) else 1
         opened[tag] += step
         depth += step
@@ -590,8 +593,9 @@ def _formula(math: LexborNode) -> str:
     for annotation in math.css("annotation"):
         if "tex" in (annotation.attributes.get("encoding") or ""):
             return annotation.text()
-    tree = etree.fromstring(math.html or "", etree.HTMLParser())
-    return linear_mathml(tree.find(".//math"))
+    tree = etree.fromstring(math.html or "", etree.HTMLParser()).find(".//math")
+    line = "" if tree is None else linear_mathml(tree)
+    return line or math.text()  # of one that is nested beyond reason
 
 
 def _is_html(start: bytes) -> bool:

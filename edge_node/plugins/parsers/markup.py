@@ -147,19 +147,23 @@ def _is_text(root: etree._Element) -> bool:
 def _text_blocks(element: etree._Element, level: int) -> Iterator[Block]:
     """Elements with words in them are paragraphs; ``level`` is that of a title among them.
 
-    Attributes are a sentence above their element, but for those that elements of texts have.
+    Attributes stand in a sentence with the words of their element, or above its elements; not those
+    that elements of texts have.
     """
     name = _name(element)
     if name == "binary":  # a picture of a book
         return
     children = _children(element)
-    if name not in _OF_TEXTS and (fields := _fields(element)):
-        yield TextBlock("paragraph", row_sentence(list(fields), list(fields.values())))
+    fields = {} if name in _OF_TEXTS else _fields(element)
     if name in _HEADINGS:
         yield TextBlock("heading", _words(element), max(level, 1))
-    elif not children or _is_mixed(element):
-        yield TextBlock("paragraph", _words(element))
-    else:
+        return
+    is_paragraph = not children or _is_mixed(element)
+    words = _words(element) if is_paragraph else ""
+    if fields:
+        words = row_sentence(list(fields), [*fields.values(), words])
+    yield TextBlock("paragraph", words)
+    if not is_paragraph:
         has_title = any(_name(child) in _HEADINGS for child in children)
         for child in children:
             yield from _text_blocks(child, level + has_title)

@@ -64,6 +64,7 @@ def test_pairs_of_words_that_nothing_names_are_rows(source: str):
         "Ward,Head\nJuniper,Mira Holt",
         "Ward,Sister\nWard Juniper,Mira Holt\nWard Cedar,Bo Lind",
         "pump,hall\nHarrow,East\nMarlow,West",
+        "Pump,Hall\nHarrow,East\nMarlow,West\nBarrow,East\nLow,West",
         "Drug,Interval\nIbuprofen,8 hours\nInsulin,2 days",
         "Word,Sense\nTriage,the sorting of patients\nSepsis,a reaction to germs",
     ],

@@ -272,6 +272,7 @@ def test_a_drawing_of_many_lines_is_not_nested_deep(reason_of):
     lines = "<path d='M0 0>1'/><use href='#a' />" * 2_500
     assert body(f"<p>Beds</p><svg><g>{lines}</g></svg><p>28</p>") == "Beds\n\n28"
     assert reason_of("a.html", b"<div/>" * 2_500 + b"28") == "bad_html"
+    assert reason_of("a.html", b"<svg>" + b"<path a='" * 100_000) == "bad_html"  # soon
     assert reason_of("a.html", b"<svg>" + b"<g a='/>'>" * 2_500 + b"28") == "bad_html"
 
 

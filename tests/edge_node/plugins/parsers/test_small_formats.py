@@ -76,6 +76,7 @@ def test_a_text_in_xml_is_its_paragraphs_in_order():
             '<ward name="Juniper" id="w1"><p class="x">Call <b>Ada</b>.</p><p>Or Mira.</p></ward>',
             "name: Juniper.\n\nCall Ada.\n\nOr Mira.",
         ),
+        ('<doc><p>A <b>b</b></p><tel kind="ward">555 0107</tel></doc>', "A b\n\nkind: ward; 555 0107."),
         ("<log><line>a <b>b</b></line><line><i>c</i> d</line></log>", "a b\n\nc d"),
         ('<ward name="Juniper"><name>East</name></ward>', "name: Juniper, East."),
     ],
