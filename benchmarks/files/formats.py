@@ -22,7 +22,7 @@ from benchmarks.files.format_files import Fact, Made, made
 from benchmarks.machine import code, machine
 from benchmarks.under_load import edge_process, settled
 from edge_node.documents.readers import read
-from edge_node.documents.readers.text import suffix
+from edge_node.documents.text import suffix
 from shared.records import place_of
 
 RESULT = Path(__file__).parent.parent / "results" / "formats.json"

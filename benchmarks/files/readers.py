@@ -23,7 +23,7 @@ from benchmarks.errors import BenchmarkError
 from benchmarks.files import reading_process
 from benchmarks.machine import code, machine
 from benchmarks.peers.environments import environment, python_of
-from edge_node.documents.readers.text import suffix
+from edge_node.documents.text import suffix
 from shared.intervals import wilson_interval
 
 RESULT = Path(__file__).parent.parent / "results" / "readers.json"

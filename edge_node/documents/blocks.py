@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
 from edge_node.documents.grids import FoundTables, Grid
-from edge_node.documents.readers.text import (
+from edge_node.documents.text import (
     MAX_PLACE_CHARS,
     ReadText,
     capped,
@@ -75,6 +75,16 @@ def to_text(name: str, parsed: ParsedDocument) -> ReadText:
     headings = (block.text for block in texts if block.kind == "heading")
     title = one_line(parsed.title) or next(filter(None, map(one_line, headings)), "") or stem(name)
     return ReadText(title, text, tuple(marks), parsed.shortfalls, tuple(found.tables))
+
+
+def raw_texts(blocks: Iterable[Block]) -> Iterator[str]:
+    """The words of each text and each cell, as the file has them."""
+    for block in blocks:
+        if isinstance(block, TextBlock):
+            yield block.text
+        elif isinstance(block, Grid):
+            for row in block.slots:
+                yield from (cell.text for at, cell in enumerate(row) if not at or cell is not row[at - 1])
 
 
 def _pieces(blocks: Iterable[Block], marks: list[Mark], found: FoundTables) -> Iterator[str]:

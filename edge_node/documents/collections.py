@@ -9,7 +9,7 @@ from typing import Any, BinaryIO
 
 import orjson
 
-from edge_node.documents.readers.text import MAX_TEXT_CHARS, normalised, one_line, suffix
+from edge_node.documents.text import MAX_TEXT_CHARS, normalised, one_line, suffix
 from shared.wire import MAX_NAME_CHARS
 
 MAX_LINE_BYTES = 16_000_000

@@ -20,6 +20,7 @@ from edge_node.documents.header_rows import (
     kinds_of_columns,
     slots_of_names,
 )
+from edge_node.documents.text import ended, named_values
 from edge_node.records import Cell, Table
 
 __all__ = ["EMPTY", "SKIPPED_ROW", "FoundTables", "Grid", "GridCell", "laid_out", "laid_row"]
@@ -261,8 +262,8 @@ class _GridReader:
         if self._records:
             self._records.add(row)
         if len(self._names) >= len(row.texts):
-            return row.number, _sentence(self._names, row.texts)
-        return row.number, _sentence(*self._by_column(row))
+            return row.number, named_values(self._names, row.texts)
+        return row.number, named_values(*self._by_column(row))
 
     def _table_beside(self, rows: Sequence[GridRow]) -> Grid:
         """What stands to the right of a table, parted from it by a blank column."""
@@ -295,15 +296,6 @@ def _is_title(row: GridRow) -> bool:
     return row.cells[0].columns > 1 and len(row.entries()) == 1
 
 
-def _sentence(names: Iterable[str], texts: Iterable[str]) -> str:
-    pairs = zip(names, texts, strict=False)
-    return _ended("; ".join([f"{name}: {text}" if name else text for name, text in pairs if text]))
-
-
-def _ended(line: str) -> str:
-    return line if not line or line.endswith((".", "!", "?")) else line + "."
-
-
 def _plain(row: GridRow) -> tuple[int, str]:
     """A row whose columns have no names; what ends in a colon names the next cell."""
     line = ""
@@ -311,7 +303,7 @@ def _plain(row: GridRow) -> tuple[int, str]:
         is_value = line.endswith(":") and not row.texts[slot].endswith(":")
         separator = " " if is_value else "; " * bool(line)
         line += separator + re.sub(r"(?<!\s)\s++:$", ":", row.texts[slot])
-    return row.number, _ended(line)
+    return row.number, ended(line)
 
 
 def _line(row: GridRow) -> tuple[int, str]:
@@ -325,7 +317,7 @@ def _pairs(row: GridRow, names: Set[int]) -> tuple[int, str]:
     for name, *values in row.pairs(names):
         name = name.rstrip(": ")
         parts.append(f"{name}: {'; '.join(values)}" if values else name)
-    return row.number, _ended("; ".join(filter(None, parts)))
+    return row.number, ended("; ".join(filter(None, parts)))
 
 
 class _Records:

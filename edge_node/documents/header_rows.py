@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Literal
 
-from edge_node.documents.field_names import is_field_name, is_only_field_name
+from edge_node.documents.field_names import field_words, is_field_name, is_only_field_name
 from edge_node.documents.grid_cells import GridRow
 from edge_node.records import Cell
 
@@ -31,6 +31,7 @@ _NUMBER = re.compile(
     r"[(+\-−–~<>≤≥±]{0,2}\s?[€$£¥]?\s?[+\-−–]?\d[\d.,'’\s/:×^\-–]*"
     r"\s?(?:%|‰|°C?|[€$£¥]|[^\W\d_]{1,3}(?:/[^\W\d_]{1,3})?[²³]?)?\)?"
 )
+_FIGURE = re.compile(r"\d")
 _UNIT = re.compile(
     r"[(\[].{1,20}[)\]]|%|[€$£¥]|[^\W\d_]{1,4}(?:/[^\W\d_]{1,4})?(?:[²³]|\s?\^?[23])?"
     r"|°[CF]"
@@ -375,7 +376,30 @@ def _is_named_by_form(
     if needs_proof:
         named = sum(map(is_field_name, texts))
         return len(body) > 1 and set(widths) == {len(slots)} and named * 2 >= len(slots)
+    if len(slots) == max(widths) == 2:
+        return any(_is_unlike_body(head.texts[slot], slot, body) for slot in slots)
     return len(slots) * 2 >= max(widths)
+
+
+def _is_unlike_body(text: str, slot: int, body: Sequence[GridRow]) -> bool:
+    """Whether words name the words below them, rather than being one of them.
+
+    They are a field's name, or all below have a figure, a capital or twice the length more, or
+    stand there again and again.
+    """
+    texts = list(filter(None, [_text_at(row, slot) for row in body]))
+    below = Counter(word for each in texts for word in field_words(each))
+    is_named = any(below[word] * 2 <= len(texts) for word in field_words(text))
+    if is_only_field_name(text) or is_named:
+        return True
+    if len(texts) < 2:
+        return False
+    have_figures = all(map(_FIGURE.search, texts)) and not _FIGURE.search(text)
+    have_capitals = all(each[0].isupper() for each in texts) and text[0].islower()
+    are_longer = min(map(len, texts)) > 2 * len(text)
+    counts = Counter(texts)
+    are_repeated = min(counts.values()) > 1 < len(counts) and text not in counts
+    return have_figures or have_capitals or are_longer or are_repeated
 
 
 def _columns(rows: Sequence[GridRow]) -> tuple[Column, ...]:

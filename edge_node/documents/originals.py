@@ -11,9 +11,9 @@ from urllib.parse import quote
 
 from edge_node.database.schema import Database
 from edge_node.documents.jobs import CANCELLED, CRASHED, DAMAGED, NO_ORIGINAL, open_job
-from edge_node.documents.readers.text import suffix
 from edge_node.documents.receipts import mark_unerased
 from edge_node.documents.store import WHOLE, chunk_crc
+from edge_node.documents.text import suffix
 from edge_node.records import Shortfall
 from shared.errors import Conflict, NotFound, OriginalDropped
 from shared.records import Chunk, DocumentId

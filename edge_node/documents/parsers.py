@@ -17,9 +17,8 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Protocol, TypeAlias
 
-from edge_node.documents.blocks import ParsedDocument, to_text
-from edge_node.documents.readers.archive import DAMAGED, MAX_UNZIPPED_BYTES
-from edge_node.documents.readers.text import (
+from edge_node.documents.blocks import ParsedDocument, raw_texts, to_text
+from edge_node.documents.text import (
     MAX_TEXT_CHARS,
     OLE_MAGIC,
     ReadText,
@@ -31,6 +30,7 @@ from edge_node.documents.readers.text import (
     suffix,
     too_large,
 )
+from edge_node.documents.unzipping import DAMAGED, MAX_UNZIPPED_BYTES
 from shared.errors import NotInstalled, ReaderUnavailable, SettingsError, UnreadableDocument
 from shared.plugins import Plugins
 
@@ -38,6 +38,7 @@ GROUP = "dgrag.parsers"
 MAX_DEPTH = 3  # of documents in documents: a mail with an archive of mails
 MAX_PARTS = 20_000  # of all documents in one: a mailbox of 2,000 mails with what is attached
 HEAD_BYTES = 1_024
+SAMPLE_CHARS = 65_536  # of a part: enough to see whether it is text
 ZIP_HEAD = b"PK\x03\x04"
 TEXT = "txt"  # reads what no other parser claims
 _CONTROLS = bytes(code for code in range(32) if code not in b"\t\n\r\f")
@@ -51,10 +52,9 @@ DAMAGED_OLE = (
     RecursionError,
 )
 
-Parsed: TypeAlias = ParsedDocument | ReadText
-Inside: TypeAlias = Callable[[str, bytes], Parsed]  # parses a part that has words, one level deeper
-Parse: TypeAlias = Callable[[str, bytes], Parsed]
-ParseParts: TypeAlias = Callable[[str, bytes, Inside], Parsed]
+Parse: TypeAlias = Callable[[str, bytes], ParsedDocument]
+Inside: TypeAlias = Parse  # parses a part that has words, one level deeper
+ParseParts: TypeAlias = Callable[[str, bytes, Inside], ParsedDocument]
 
 
 class PageImage(Protocol):
@@ -236,7 +236,7 @@ class Registry:
         parsed = self._parse(name, data, 0, tags, budget)
         if budget.is_spent:
             raise budget.error(name)
-        return replace(checked(name, as_text(name, parsed)), parsers=tuple(sorted(tags)))
+        return replace(checked(name, to_text(name, parsed)), parsers=tuple(sorted(tags)))
 
     def page_image(self, name: str, data: bytes, page: int, *, mark: str = "", width: int = 0) -> bytes:
         """As ``PageImage``, by the document's parser. Raises UnreadableDocument (``no_pages``)."""
@@ -247,7 +247,7 @@ class Registry:
             raise UnreadableDocument(name, "no_pages", message, next_step=step)
         return parser.page_image(data, page, mark=mark, width=width)
 
-    def _parse(self, name: str, data: bytes, depth: int, tags: set[str], budget: _Budget) -> Parsed:
+    def _parse(self, name: str, data: bytes, depth: int, tags: set[str], budget: _Budget) -> ParsedDocument:
         """``tags``: gets the version tags of all parsers that take part."""
         if depth > MAX_DEPTH:
             step = "unpack it and add the parts"
@@ -261,15 +261,19 @@ class Registry:
         tags.add(parser.version_tag)
         if parser.parse_parts is None:
             assert parser.parse is not None
-            return parser.parse(name, data)
-
-        def inside(part: str, content: bytes) -> Parsed:
-            budget.spend(part, len(content))
-            parsed = self._parse(part, content, depth + 1, tags, budget)
-            checked(part, as_text(part, parsed))
+            parsed = parser.parse(name, data)
+            if depth:
+                _check_part(name, parsed, has_parts=False)
             return parsed
 
-        return parser.parse_parts(name, data, inside)
+        def inside(part: str, content: bytes) -> ParsedDocument:
+            budget.spend(part, len(content))
+            return self._parse(part, content, depth + 1, tags, budget)
+
+        parsed = parser.parse_parts(name, data, inside)
+        if depth:
+            _check_part(name, parsed, has_parts=True)
+        return parsed
 
 
 @dataclass(slots=True)
@@ -297,15 +301,31 @@ class _Budget:
         return too_large(name, f"unfolds to more than {limits}")
 
 
-def as_text(name: str, parsed: Parsed) -> ReadText:
-    """What a parser gave, as text. Raises as ``to_text``."""
-    return to_text(name, parsed) if isinstance(parsed, ParsedDocument) else parsed
+def _check_part(name: str, parsed: ParsedDocument, *, has_parts: bool) -> None:
+    """Raises UnreadableDocument for a part without words, or with too many; no text is made.
+
+    ``has_parts``: it was made of parts, which were checked each.
+    """
+    has_words = False
+    sample = list[str]()
+    length = 0
+    for text in raw_texts(parsed.blocks):
+        has_words = has_words or any(map(str.isalnum, text))
+        if length < SAMPLE_CHARS:
+            sample.append(text)
+        length += len(text)
+        if length > MAX_TEXT_CHARS:
+            raise too_large(name, f"holds more than {MAX_TEXT_CHARS} characters of text")
+        if has_parts and has_words and length > SAMPLE_CHARS:
+            break
+    if is_noise("".join(sample)):
+        raise not_text(name)
+    if not has_words:
+        raise _empty(name)
 
 
 def checked(name: str, found: ReadText) -> ReadText:
     """A text that words stand in, normalised, with a title. Raises UnreadableDocument."""
-    if len(found.text) > MAX_TEXT_CHARS:
-        raise too_large(name, f"holds more than {MAX_TEXT_CHARS} characters of text")
     if is_noise(found.text):
         raise not_text(name)
     text = found.text if found.places else normalised(found.text)

@@ -7,7 +7,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from edge_node.documents.parsers import SUFFIXES
-from edge_node.documents.readers.text import suffix
+from edge_node.documents.text import suffix
 from edge_node.folders.files import FILE, ignoring
 from edge_node.folders.records import Entry, Problem, Survey, survey_of
 from edge_node.settings import BucketSettings

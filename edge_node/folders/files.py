@@ -11,7 +11,7 @@ from typing import BinaryIO
 from pathspec import GitIgnoreSpec
 
 from edge_node.documents.parsers import SUFFIXES
-from edge_node.documents.readers.text import suffix
+from edge_node.documents.text import suffix
 from edge_node.folders.records import Entry, Problem, Survey, survey_of
 from shared.errors import InputError
 from shared.ports import Clock

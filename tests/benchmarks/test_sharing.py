@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from benchmarks.sharing import sharing, sharing_policy
 from cloud_server.settings import CloudSettings
-from edge_node.documents.readers.text import one_line
+from edge_node.documents.text import one_line
 from edge_node.policy.rules import Level, parse
 
 

@@ -20,7 +20,7 @@ from edge_node.documents.parsers import Registry
 from edge_node.documents.readers import PARSERS, ReadText
 from edge_node.documents.readers.framing import MAX_MESSAGE_CHARS, MAX_WORD_CHARS
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
-from edge_node.documents.readers.text import MAX_PLACE_CHARS, normalised
+from edge_node.documents.text import MAX_PLACE_CHARS, normalised
 from shared.errors import ReaderUnavailable, UnreadableDocument
 from tests.support.small_formats import small_files
 

@@ -1,10 +1,12 @@
 """Goal S9: a text that tries to steer the model leaves its frame nowhere, and a model that obeys it does no harm."""
 
 import re
+from html import escape
 
 import pytest
 
 from edge_node.answering.sampling import answer_messages
+from edge_node.documents.readers import read
 from edge_node.records import PassageSummary, Retrieval
 from shared.drafts import TASK_ANSWER, Sampling, draft, messages_over
 from shared.models.chat_format import request_body
@@ -80,6 +82,14 @@ def test_no_text_leaves_the_frame(prompt):
 
 def test_without_the_guard_texts_leave_the_frame():
     assert sum(bool(escapes(without_frame(text), text)) for text in INJECTIONS) >= 20
+
+
+@pytest.mark.parametrize("hiding", ["hidden", 'style="display:none"', 'style="font-size:0"'])
+def test_what_a_page_hides_from_people_is_no_passage(hiding):
+    hidden = "".join(f"<p {hiding}>{escape(text)}</p>" for text in INJECTIONS)
+    found = read("a.html", f"<p>{CLEAN}</p>{hidden}".encode("utf-8", errors="replace"))
+    assert found.text == CLEAN
+    assert [code for code, _ in found.shortfalls] == ["hidden_text"]
 
 
 @pytest.mark.parametrize("prompt", [at_the_edge, at_the_cloud])

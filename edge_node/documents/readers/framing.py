@@ -9,9 +9,10 @@ from typing import Any, Literal, TypeAlias
 
 import orjson
 
-from edge_node.documents.readers.text import MAX_PLACE_CHARS, MAX_TEXT_CHARS, ReadText
+from edge_node.documents.text import MAX_PLACE_CHARS, MAX_TEXT_CHARS, ReadText
 from edge_node.records import Cell, Table
 from shared.errors import ReaderUnavailable, UnreadableDocument
+from shared.plural import counted
 
 HEAD = struct.Struct(">Q")
 MAX_HEADER_BYTES = 65_536
@@ -20,6 +21,7 @@ MAX_OUTPUT_BYTES = 4 * MAX_TEXT_CHARS  # of the text in UTF-8
 MAX_PARSERS = 64  # of one document and what is inside
 MAX_WORD_CHARS = 64
 MAX_MESSAGE_CHARS = 1_000
+TABLES_DROPPED = ("tables_dropped", "Its tables are too large to be kept as tables: their rows are in the text alone.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +101,7 @@ def write_answer(stream: BufferedIOBase, answer: Answer, *, most_bytes: int) -> 
     """
     body = _body(answer)
     if len(body) > most_bytes and isinstance(answer, ReadText) and answer.tables:
-        answer = replace(answer, tables=())
+        answer = replace(answer, tables=(), shortfalls=(TABLES_DROPPED, *answer.shortfalls))
         body = _body(answer)
     if len(body) > most_bytes:
         answer, body = Failed("too_large", f"holds more than {most_bytes} bytes of text", "split the document and add the parts"), b""
@@ -159,9 +161,18 @@ def _header(answer: Answer) -> dict[str, Any]:
     return {
         "title": answer.title,
         "length": len(answer.text.encode("utf-8")),
-        "shortfalls": answer.shortfalls[:MAX_SHORTFALLS],
+        "shortfalls": _bounded(answer.shortfalls),
         "parsers": answer.parsers[:MAX_PARSERS],
     }
+
+
+def _bounded(shortfalls: tuple[tuple[str, str], ...]) -> tuple[tuple[str, str], ...]:
+    """The first shortfalls, and how many more there are."""
+    if len(shortfalls) <= MAX_SHORTFALLS:
+        return shortfalls
+    listed = shortfalls[: MAX_SHORTFALLS - 1]
+    others = counted(len(shortfalls) - len(listed), "more shortfall")
+    return (*listed, ("more_shortfalls", f"{others} of this document are not listed."))
 
 
 def _write(stream: BufferedIOBase, header: bytes, body: bytes) -> None:

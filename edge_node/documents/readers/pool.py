@@ -33,7 +33,7 @@ from edge_node.documents.readers.framing import (
     write_request,
 )
 from edge_node.documents.readers.tessdata import AS_INSTALLED, Recognition
-from edge_node.documents.readers.text import ReadText
+from edge_node.documents.text import ReadText
 from shared.errors import DgragError, ReaderUnavailable, UnreadableDocument
 
 log = logging.getLogger("dgrag.edge.readers")

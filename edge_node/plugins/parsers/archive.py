@@ -12,12 +12,12 @@ from functools import partial
 
 from edge_node.documents.blocks import ParsedDocument
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.archive import DAMAGED, MAX_UNZIPPED_BYTES, check_unzipped
-from edge_node.documents.readers.text import stem, too_large
+from edge_node.documents.text import stem, too_large
+from edge_node.documents.unzipping import DAMAGED, MAX_UNZIPPED_BYTES, check_unzipped
 from edge_node.plugins.parsers.charset_guess import guessed_encoding
-from edge_node.plugins.parsers.parts import Inside, Parts, as_parsed
+from edge_node.plugins.parsers.package import left_out
+from edge_node.plugins.parsers.parts import Inside, Parts
 from shared.errors import UnreadableDocument
-from shared.plural import counted
 
 MAX_PARTS = 2_000
 TAR_MAGIC = (257, b"ustar")  # where it stands
@@ -65,7 +65,7 @@ def _parsed(
     except DAMAGED as error:
         message = "is damaged in the archive"
         raise UnreadableDocument(shown, "bad_archive", message, next_step="zip it again") from error
-    return as_parsed(inside(shown, data))
+    return inside(shown, data)
 
 
 def _shown_names(infos: list[zipfile.ZipInfo]) -> list[str]:
@@ -124,10 +124,7 @@ def _check_count(name: str, count: int) -> None:
 
 
 def _report_hidden(parts: Parts, count: int) -> None:
-    if count:
-        verb = "was" if count == 1 else "were"
-        message = f"{counted(count, 'hidden file')} {verb} not read."
-        parts.shortfalls.append(("part_unread", message))
+    parts.shortfalls += left_out((count, "hidden file", "hidden files"), code="part_unread")
 
 
 def parse_tar(name: str, data: bytes, inside: Inside) -> ParsedDocument:
@@ -172,7 +169,7 @@ def parse_gzip(name: str, data: bytes, inside: Inside) -> ParsedDocument:
     start, magic = TAR_MAGIC
     if content[start:].startswith(magic):
         return parse_tar(f"{stem(name).removesuffix('.tar')}.tar", content, inside)
-    return as_parsed(inside(stem(name), content))
+    return inside(stem(name), content)
 
 
 GZIP = Parser(

@@ -10,7 +10,7 @@ from itertools import islice
 import webencodings
 from charset_normalizer import from_bytes
 
-from edge_node.documents.readers.text import not_text
+from edge_node.documents.text import not_text
 from edge_node.plugins.parsers.charset_guess import guessed_encoding
 from shared.plural import counted
 
@@ -27,6 +27,8 @@ WESTERN = frozenset(
 )
 _MAX_CONTROL_SHARE = 0.01
 _MAX_NUL_SHARE = 0.25  # of a text whose fields are filled up with NULs
+_MIN_WIDE_SHARE = 0.02  # of NULs in UTF-16, for the blanks and line ends of any script
+_ASCII = bytes(range(32, 127)) + b"\t\n\r"
 _CONTROLS = bytes(code for code in range(1, 32) if code not in b"\t\n\r\x0b\x0c\x1a\x1b")
 _SAMPLE = 65_536
 _BEYOND = bytes(range(0x80, 0x100))
@@ -36,6 +38,7 @@ _NO_CHARSETS = {"idna", "punycode", "undefined", "unicode-escape", "raw-unicode-
 _MIN_SOUND = 4  # sound letters of UTF-8 to each bad byte: then it is UTF-8 that was damaged
 _WIDE = ("utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
 _BEYOND_ASCII = re.compile(rb"[\xc2-\xf4][\x80-\xbf]+")
+_AS_WESTERN = re.compile(rb"[\xc2\xc3][\x80-\xbf]|\xe2[\x80-\x84][\x80-\xbf]")  # Ã¼, â€“
 _ESCAPES = re.compile(rb"\x1b\$(?:\)C|[@B])")
 
 
@@ -103,10 +106,14 @@ def python_encoding(label: str) -> str:
     ('cp1252', 'cp932', '')
     """
     label = label.encode("ascii", errors="ignore").decode()
-    if known := webencodings.lookup(label):
-        return str(known.codec_info.name)
+    known = webencodings.lookup(label)
+    return _python_codec(known.codec_info.name if known else "") or _python_codec(label.strip())
+
+
+def _python_codec(name: str) -> str:
+    """Python's name of an encoding; "" for those that only the web has, as "replacement"."""
     try:
-        info = codecs.lookup(label.strip())
+        info = codecs.lookup(name)
     except (LookupError, ValueError):
         return ""
     return info.name if info._is_text_encoding and info.name not in _NO_CHARSETS else ""
@@ -122,7 +129,7 @@ def _as(encoding: str, data: bytes) -> DecodedText:
 
 def _is_multibyte(encoding: str) -> bool:
     """Whether a letter beyond ASCII takes more than one byte."""
-    if encoding.startswith(("utf-", "iso2022")):
+    if encoding.startswith(("utf-", "iso2022", "hz")):
         return True
     return len(bytes(range(0x80, 0x100)).decode(encoding, errors="replace")) < 0x80
 
@@ -134,7 +141,7 @@ def _beyond_ascii(text: str) -> int:
 def _is_damaged_utf8(data: bytes, lost: int) -> bool:
     """Whether bytes that are not quite UTF-8 are UTF-8 nevertheless: most letters are sound."""
     sound = sum(1 for _ in _BEYOND_ASCII.finditer(data))
-    if sound >= _MIN_SOUND * lost:
+    if sound >= _MIN_SOUND * lost or sum(1 for _ in _AS_WESTERN.finditer(data)) > lost:
         return True
     tail = codecs.getincrementaldecoder("utf-8")(errors="strict")
     try:
@@ -155,8 +162,12 @@ def _unmarked_wide(data: bytes) -> str:
         is_filled = len(data) % width == 0 and not any(head[zero::width])
         if is_filled and _is_sound(head, encoding):
             return encoding
+    is_ascii = nuls == len(head.translate(None, _ASCII))
+    share = _MAX_NUL_SHARE if is_ascii else _MIN_WIDE_SHARE  # half of ASCII as UTF-16 is NULs
+    if nuls <= len(head) * share:
+        return ""
     for encoding, zero in (("utf-16-le", 1), ("utf-16-be", 0)):
-        if head[zero::2].count(0) == nuls and nuls > len(head) * 0.02 and _is_sound(head, encoding):
+        if head[zero::2].count(0) == nuls and _is_sound(head, encoding):
             return encoding
     return ""
 

@@ -11,7 +11,7 @@ from datetime import date, timedelta
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import stem
+from edge_node.documents.text import stem
 from edge_node.plugins.parsers.charsets import decoded
 from shared.errors import UnreadableDocument
 from shared.plural import counted

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -14,16 +14,17 @@ from edge_node.documents.blocks import ParsedDocument
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import EMPTY, Grid
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import MAX_TEXT_CHARS, check_pages
+from edge_node.documents.text import MAX_TEXT_CHARS, check_pages
 from edge_node.plugins.parsers.charsets import decoded
 
-DELIMITERS = ",;\t|"
+DELIMITERS = ";\t|,"  # the likelier first: a comma also stands in numbers and sentences
 MAX_COLUMNS = 16_384  # as in Excel: a sentence that names more helps nobody
 MIN_ROWS = 2  # that show a table by themselves
 SAMPLE_ROWS = 30
 SAMPLE_CHARS = 200_000
 MOST_CELL_LINES = 5_000  # that one quoted cell may go on for
 MOST_TRIES = 20  # to close a quote, each with a longer cell
+_NULS = re.compile(r"(?<=[^\s\",;|])\0+(?=[^\s\",;|])")  # that part words or figures
 _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?\n')  # Excel's: the delimiter, above the table
 
 csv.field_size_limit(MAX_TEXT_CHARS)
@@ -36,7 +37,8 @@ def parse_delimited(name: str, data: bytes) -> ParsedDocument:
     Raises UnreadableDocument (``not_text``), and its rows ``too_large``.
     """
     found = decoded(name, data)
-    text = found.text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    text = found.text.replace("\r\n", "\n").replace("\r", "\n")
+    text = _NULS.sub(" ", text).replace("\0", "")
     delimiter = ""
     if stated := _SEPARATOR_LINE.match(text):
         delimiter = stated[1]
@@ -98,7 +100,8 @@ def _quoted_row(
 
 def _strict_row(text: str, delimiter: str) -> tuple[list[str] | None, bool]:
     """A row by the rules of CSV, else None; and whether a quote is still open at its end."""
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    file = io.StringIO(text, newline="")
+    reader = csv.reader(file, delimiter=delimiter, skipinitialspace=True, strict=True)
     try:
         return next(reader), False
     except csv.Error as error:
@@ -130,17 +133,15 @@ def _unquoted(cell: str) -> str:
 
 
 def _delimiter(text: str) -> str:
-    """The candidate whose commonest width, above one, most sample rows have; ties by the wider."""
+    """The candidate whose commonest width, above one, most sample rows have; else the first."""
     return max(DELIMITERS, key=lambda delimiter: _fit(text, delimiter))
 
 
-def _fit(text: str, delimiter: str) -> tuple[int, int]:
+def _fit(text: str, delimiter: str) -> int:
+    """How many sample rows have the commonest width above one."""
     rows = islice(split_rows(text, delimiter), SAMPLE_ROWS)
-    widths = [len(row) for row in rows if len(row) > 1]
-    if not widths:
-        return (0, 0)
-    common = max(set(widths), key=lambda width: (widths.count(width), width))
-    return (widths.count(common), common)
+    widths = Counter(len(row) for row in rows if len(row) > 1)
+    return max(widths.values(), default=0)
 
 
 def _is_table(start: bytes) -> bool:
@@ -153,7 +154,7 @@ def _is_table(start: bytes) -> bool:
 
 CSV = Parser(
     "csv",
-    3,
+    4,
     parse_delimited,
     guess=_is_table,
     media_types={

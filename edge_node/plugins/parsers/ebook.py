@@ -11,7 +11,7 @@ from lxml import etree
 
 from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import check_pages
+from edge_node.documents.text import check_pages
 from edge_node.plugins.parsers.html import parse_html
 from edge_node.plugins.parsers.package import (
     BAD_PACKAGE,

@@ -1,4 +1,4 @@
-"""Equations in one line each: OMML (Word, PowerPoint) and MathML (OpenDocument).
+"""Equations in one line each: OMML (Word, PowerPoint) and MathML (OpenDocument, HTML).
 
 A fraction is ``(a + b)/c``, a power ``x^2``, an index ``x_i``, a root ``√(x)``.
 """
@@ -6,7 +6,7 @@ A fraction is ``(a + b)/c``, a power ``x^2``, an index ``x_i``, a root ``√(x)`
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 
 from edge_node.plugins.parsers.package import Element
 
@@ -14,6 +14,8 @@ OMML = "{http://schemas.openxmlformats.org/officeDocument/2006/math}"
 _WORD_TEXT = "{http://schemas.openxmlformats.org/wordprocessingml/2006/main}t"
 _SIGNS = {"\u2061": "", "\u2062": "", "\u2063": "", "\u2064": "", "\u2212": "−"}  # invisible ones
 _SCRIPT_AT_END = re.compile(r"[_^][^\W_]+\Z")
+_FRACTION_AT_START = re.compile(r"\d+/\d")
+_TOKENS = ("mi", "mn", "mo", "ms", "mtext")  # of MathML: they hold characters
 _DEEPEST = 60  # elements within elements; deeper ones are read as their characters
 
 
@@ -21,23 +23,32 @@ def linear_omml(element: Element, depth: int = 0) -> str:
     """An ``m:oMath`` or ``m:oMathPara``, or what stands in one, as a line."""
     if depth > _DEEPEST:
         return "".join(element.itertext())
-    line = ""
-    for child in element:
-        tag = child.tag
-        piece = ""
-        if tag in (f"{OMML}t", _WORD_TEXT):
-            piece = child.text or ""
-        elif rule := _OMML_RULES.get(tag):
-            piece = rule(child, depth + 1)
-        elif isinstance(tag, str) and not tag.endswith("Pr"):
-            piece = linear_omml(child, depth + 1)
-        line += _gap(line, piece) + piece
+    line = _joined(_omml_piece(child, depth) for child in element)
     return "".join(_SIGNS.get(sign, sign) for sign in line)
 
 
+def _omml_piece(child: Element, depth: int) -> str:
+    tag = child.tag
+    if tag in (f"{OMML}t", _WORD_TEXT):
+        return child.text or ""
+    if rule := _OMML_RULES.get(tag):
+        return rule(child, depth + 1)
+    is_part = isinstance(tag, str) and not tag.endswith("Pr")
+    return linear_omml(child, depth + 1) if is_part else ""
+
+
 def _gap(line: str, piece: str) -> str:
-    """A blank between an index or a power and a letter behind it: "a_n cos", not "a_ncos"."""
-    return " " if _SCRIPT_AT_END.search(line[-40:]) and piece[:1].isalnum() else ""
+    """A blank between what would be read as one: "a_n cos", not "a_ncos"; "2 1/2", not "21/2"."""
+    is_mixed_number = line[-1:].isdigit() and _FRACTION_AT_START.match(piece)
+    has_script = _SCRIPT_AT_END.search(line[-40:]) and piece[:1].isalnum()
+    return " " if is_mixed_number or has_script else ""
+
+
+def _joined(pieces: Iterable[str]) -> str:
+    line = ""
+    for piece in pieces:
+        line += _gap(line, piece) + piece
+    return line
 
 
 def _part(element: Element, name: str, depth: int) -> str:
@@ -149,18 +160,20 @@ def linear_mathml(element: Element, depth: int = 0) -> str:
     name = element.tag.rpartition("}")[2]
     if name in ("annotation", "annotation-xml"):
         return ""
-    if not len(element):
-        return "".join(_SIGNS.get(sign, sign) for sign in (element.text or "").strip())
+    if name in _TOKENS or not len(element):
+        return "".join(_SIGNS.get(sign, sign) for sign in "".join(element.itertext()).strip())
     operands = [linear_mathml(child, depth + 1) for child in element]
     if rule := _MATHML_RULES.get((name, len(operands))):
         return rule(operands)
     if name == "msqrt":
-        return f"√({''.join(operands)})"
+        return f"√({_joined(operands)})"
+    if name == "mfenced":
+        return f"{element.get('open', '(')}{', '.join(operands)}{element.get('close', ')')}"
     if name == "mtr":
         return ", ".join(operands)
     if name == "mtable":
         return f"[{'; '.join(operands)}]"
-    return "".join(operands)
+    return _joined(operands)
 
 
 _MATHML_RULES: dict[tuple[str, int], Callable[[list[str]], str]] = {

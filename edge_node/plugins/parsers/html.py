@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from itertools import chain
 from textwrap import dedent
 
+from lxml import etree
 from selectolax.lexbor import LexborHTMLParser, LexborNode
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
@@ -18,13 +19,14 @@ from edge_node.documents.grids import Grid, laid_out
 from edge_node.documents.parsers import Parser
 from edge_node.plugins.parsers.cells import inner_text, with_row_name
 from edge_node.plugins.parsers.charsets import decoded
+from edge_node.plugins.parsers.equations import linear_mathml
 from edge_node.plugins.parsers.hidden_html import (
     hidden_nodes,
     is_hidden,
     is_struck,
     struck_nodes,
 )
-from edge_node.plugins.parsers.package import counted
+from edge_node.plugins.parsers.package import left_out
 from edge_node.plugins.parsers.struck import STRUCK, mark_struck
 from shared.errors import UnreadableDocument
 
@@ -64,6 +66,10 @@ _VOID |= {"track", "wbr"}
 _MAY_STAY_OPEN = {*_VOID, "p", "li", "dt", "dd", "tr", "td", "th", "thead", "tbody", "tfoot"}
 _MAY_STAY_OPEN |= {"option"}
 _TAG = re.compile(r"<!--.*?(?:-->|\Z)|<(/?)([a-zA-Z][a-zA-Z0-9]*+)", re.DOTALL)
+_ATTRIBUTES = re.compile(  # of a tag, and whether it closes itself; "/" may belong to a value
+    r"(?:\s++|/(?!>)|[^\s/>=]++(?:\s*+=\s*+(?:\"[^\"]*+\"|'[^']*+'|[^\s>\"'][^\s>]*+))?+)*+(/>)?"
+)
+_FOREIGN = ("svg", "math")  # elements in which "/>" ends one, as it does not elsewhere
 _META_CHARSET = re.compile(
     rb"<meta[^<>]+charset\s*+=\s*+[\"']?\s*+([A-Za-z0-9_.:-]+)|"
     rb"<\?xml[^<>]+encoding\s*+=\s*+[\"']([A-Za-z0-9_.:-]+)",
@@ -86,13 +92,13 @@ def parse_html(name: str, data: bytes) -> ParsedDocument:
     label = _META_CHARSET.search(data[:4096])
     stated = (label[1] or label[2]).decode("ascii") if label else ""
     found = decoded(name, data, stated)
-    left_out = Counter[str]()
-    blocks, title = parse_source(name, found.text, left_out)
-    return ParsedDocument(blocks, title, (*found.shortfalls, *left_out_of(left_out)))
+    kinds = Counter[str]()
+    blocks, title = parse_source(name, found.text, kinds)
+    return ParsedDocument(blocks, title, (*found.shortfalls, *left_out_of(kinds)))
 
 
-def parse_source(name: str, source: str, left_out: Counter[str]) -> tuple[tuple[Block, ...], str]:
-    """The blocks of a page, or of a piece of one, and its title; ``left_out`` counts the rest.
+def parse_source(name: str, source: str, kinds: Counter[str]) -> tuple[tuple[Block, ...], str]:
+    """The blocks of a page, or of a piece of one, and its title; ``kinds`` counts the rest.
 
     Raises UnreadableDocument (``bad_html``) for elements nested beyond reason.
     """
@@ -101,26 +107,32 @@ def parse_source(name: str, source: str, left_out: Counter[str]) -> tuple[tuple[
         message = f"is nested more than {MAX_DEPTH} deep"
         raise UnreadableDocument(name, "bad_html", message, next_step="save the page as text")
     tree = LexborHTMLParser(source)
-    page = _Page(hidden_nodes(tree), struck_nodes(tree), left_out)
+    page = _Page(hidden_nodes(tree), struck_nodes(tree), kinds)
     title = tree.css_first("title")
     blocks = tuple(_BlockReader(page).read(tree.body)) if tree.body else ()
     return blocks, " ".join(title.text().split()) if title else ""
 
 
-def left_out_of(left_out: Counter[str]) -> tuple[tuple[str, str], ...]:
+def left_out_of(kinds: Counter[str]) -> tuple[tuple[str, str], ...]:
     """What pages report of what is not in their text."""
-    counts = [(left_out[kind], *words) for kind, words in LEFT_OUT.items()]
-    return (*counted(counts[0], code="hidden_text"), *counted(*counts[1:]))
+    counts = [(kinds[kind], *words) for kind, words in LEFT_OUT.items()]
+    return (*left_out(counts[0], code="hidden_text"), *left_out(*counts[1:]))
 
 
 def _depth(source: str) -> int:
     """A bound on how many elements are open at once, but for those that close by themselves."""
     opened: Counter[str] = Counter()
     depth = deepest = 0
+    seen = 0  # attributes up to here: what looks like a tag in them is counted as an open one
     for found in _TAG.finditer(source):
         tag = (found.group(2) or "br").lower()
         if tag in _MAY_STAY_OPEN or (found.group(1) and not opened[tag]):
             continue
+        if found.end() >= seen and any(opened[each] for each in _FOREIGN):
+            attributes = _ATTRIBUTES.match(source, found.end())
+            seen = attributes.end() if attributes else seen
+            if attributes and attributes[1]:
+                continue
         step = -1 if found.group(1) else 1
         opened[tag] += step
         depth += step
@@ -454,16 +466,18 @@ class _TableReader:
                 texts = [block.text for block in blocks if isinstance(block, TextBlock)]
                 self.captions.append(TextBlock("caption", " ".join(" ".join(texts).split())))
             elif node.tag == "tr":
-                self._add_row(node, is_head=False)
+                self._add_row(node, 1, is_head=False)
             elif node.tag in ("thead", "tbody", "tfoot") and self._is_shown(node):
-                for row in node.iter():
-                    self._add_row(row, is_head=node.tag == "thead")
+                rows = list(node.iter())
+                for at, row in enumerate(rows):
+                    self._add_row(row, len(rows) - at, is_head=node.tag == "thead")
         return self
 
     def _is_shown(self, node: LexborNode) -> bool:
         return not self._page.leaves_out(node, node.tag or "", node.attributes)
 
-    def _add_row(self, row: LexborNode, *, is_head: bool) -> None:
+    def _add_row(self, row: LexborNode, rows_left: int, *, is_head: bool) -> None:
+        """``rows_left``: of its group, this one too; a cell that states 0 rows covers them."""
         if not self._is_shown(row):
             return
         cells = list[_HtmlCell]()
@@ -473,7 +487,8 @@ class _TableReader:
                 self._page.begin(node, node.tag, node.attributes)
                 blocks = self._cell_blocks(node)
                 columns = _number(node.attributes.get("colspan"), 1)
-                rows = _number(node.attributes.get("rowspan"), 1)
+                stated = node.attributes.get("rowspan")
+                rows = rows_left if stated == "0" else _number(stated, 1)
                 is_heading = is_head or node.tag == "th"
                 self._page.end(node)
                 is_bold = len(self.rows) < 2 and _is_bold(node)
@@ -587,11 +602,13 @@ def _selected(select: LexborNode) -> str:
 
 
 def _formula(math: LexborNode) -> str:
-    """A formula as TeX where the page has it so, else its letters."""
+    """A formula as TeX where the page has it so, else as a line: 1/2, 10^6."""
     for annotation in math.css("annotation"):
         if "tex" in (annotation.attributes.get("encoding") or ""):
             return annotation.text()
-    return math.text()
+    tree = etree.fromstring(math.html or "", etree.HTMLParser()).find(".//math")
+    line = "" if tree is None else linear_mathml(tree)
+    return line or math.text()  # of one that is nested beyond reason
 
 
 def _is_html(start: bytes) -> bool:
@@ -601,7 +618,7 @@ def _is_html(start: bytes) -> bool:
 
 HTML = Parser(
     "html",
-    3,
+    4,
     parse_html,
     guess=_is_html,
     media_types={

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import Grid, laid_out
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import row_sentence, stem
+from edge_node.documents.text import row_sentence, stem
 from edge_node.plugins.parsers.charsets import decoded
 from shared.errors import UnreadableDocument
 from shared.plural import counted
@@ -18,6 +20,41 @@ from shared.plural import counted
 MAX_COLUMNS = 200  # of a grid: records of more different fields are sentences
 MIN_FILLED = 0.25  # of a grid's cells
 MAX_PAIRS = 30  # of a sentence of an object that holds other ones
+MAX_DIGITS = 15  # of a whole number that is exact in any program
+
+
+@dataclass(frozen=True, slots=True)
+class _Number:
+    """A number as its file writes it: 1.50 is no 1.5."""
+
+    written: str
+
+    def __str__(self) -> str:
+        return self.written
+
+    @property
+    def value(self) -> int | float | None:
+        """None for one that no number of the machine is."""
+        if len(self.written) <= MAX_DIGITS and self.written.lstrip("-").isdecimal():
+            return int(self.written)
+        value = float(self.written)
+        return value if isfinite(value) else None
+
+
+def _object(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object; a name that stands in it several times has a list of all its values."""
+    fields = dict(pairs)
+    if len(fields) == len(pairs):
+        return fields
+    values = dict[str, list[Any]]()
+    for name, value in pairs:
+        values.setdefault(name, []).append(value)
+    return {name: each if len(each) > 1 else each[0] for name, each in values.items()}
+
+
+_DECODER = json.JSONDecoder(
+    object_pairs_hook=_object, parse_float=_Number, parse_int=_Number, parse_constant=_Number
+)
 
 
 def parse_json(name: str, data: bytes) -> ParsedDocument:
@@ -29,11 +66,11 @@ def parse_json(name: str, data: bytes) -> ParsedDocument:
     source = decoded(name, data)
     text = source.text.strip().removeprefix("\ufeff")
     try:
-        blocks = tuple(value_blocks(json.loads(text), ""))
+        blocks = tuple(value_blocks(_DECODER.decode(text), ""))
         return ParsedDocument(blocks, stem(name), source.shortfalls)
     except json.JSONDecodeError as error:
         shortfall = ("not_json", f"Line {error.lineno} is not JSON, so the file was read as text.")
-    except (ValueError, RecursionError) as error:  # a number of 5,000 digits, 1,000 brackets
+    except RecursionError as error:  # of 1,000 brackets
         raise _not_json(name) from error
     records, bad = _line_records(source.text)
     if len(records) > max(1, len(bad)):
@@ -71,7 +108,7 @@ def _line_records(text: str) -> tuple[list[tuple[int, Any]], list[int]]:
         if not line.strip():
             continue
         try:
-            records.append((number, json.loads(line)))
+            records.append((number, _DECODER.decode(line)))
         except (ValueError, RecursionError):
             bad.append(number)
     return records, bad
@@ -103,12 +140,11 @@ def _line_blocks(records: list[tuple[int, Any]]) -> Iterator[Block]:
 
 def _values(text: str) -> list[Any]:
     """The values of a file that holds several, each over several lines; none if any is not JSON."""
-    decoder = json.JSONDecoder()
     values = list[Any]()
     at = 0
     while at < len(text):
         try:
-            value, at = decoder.raw_decode(text, at)
+            value, at = _DECODER.raw_decode(text, at)
         except (ValueError, RecursionError):
             return []
         values.append(value)
@@ -199,10 +235,9 @@ def _row(record: dict[str, Any]) -> dict[str, GridCell]:
     cells = dict[str, GridCell]()
     for name, text in flat_pairs(record, ""):
         value = record.get(name)
-        is_number = isinstance(value, int | float) and not isinstance(value, bool)
         if name in cells:  # "a b" beside "b" in "a"
             text = f"{cells[name].text}, {text}"
-        cells[name] = GridCell(text, value if is_number else None)
+        cells[name] = GridCell(text, value.value if isinstance(value, _Number) else None)
     return cells
 
 
@@ -226,10 +261,10 @@ def _word(value: Any) -> str:
     return "" if value is None else str(value)
 
 
-JSON = Parser("json", 2, parse_json, media_types={".json": "application/json"})
+JSON = Parser("json", 3, parse_json, media_types={".json": "application/json"})
 JSON_LINES = Parser(
     "json lines",
-    2,
+    3,
     parse_json_lines,
     media_types={
         ".jsonl": "application/jsonl",

@@ -14,10 +14,10 @@ from typing import Any
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.parsers import DAMAGED_OLE, Parser
-from edge_node.documents.readers.text import check_pages, stem
+from edge_node.documents.text import check_pages, stem
 from edge_node.plugins.parsers.mime import Attachment, MailBody, header
 from edge_node.plugins.parsers.outlook import MAX_ATTACHED, as_mail
-from edge_node.plugins.parsers.parts import Inside, Parts, as_parsed
+from edge_node.plugins.parsers.parts import Inside, Parts
 from shared.errors import UnreadableDocument
 from shared.plural import counted
 
@@ -171,7 +171,7 @@ def _short(value: str) -> str:
 
 def _parsed_part(attachment: Attachment, inside: Inside) -> ParsedDocument:
     try:
-        return as_parsed(inside(attachment.name, attachment.data))
+        return inside(attachment.name, attachment.data)
     except UnreadableDocument as error:
         if attachment.is_inline and error.reason == "empty":
             return ParsedDocument(())  # a picture without words

@@ -29,7 +29,7 @@ from edge_node.plugins.parsers.wrapping import unwrapped
 from shared.errors import UnreadableDocument
 
 MAX_LEVEL = 120  # of lists and quotes in others
-MAX_FRONT_VALUES = 200
+MAX_FRONT_VALUES = 200  # with what aliases repeat
 _FRONT_MATTER = re.compile(r"\A---[ \t]*\n(.{0,20000}?)\n(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
 _DEFINITION = re.compile(r"\[((?:[^\[\]\\\n]|\\.){1,500})\]:\s*(\S+)")
 _ADDRESS = re.compile(
@@ -84,7 +84,7 @@ def parse_markdown(name: str, data: bytes) -> ParsedDocument:
 
 
 def _front_matter(source: str) -> tuple[str, list[Block]]:
-    """The title, and all other values as one paragraph."""
+    """The title, and all other values as one paragraph; as they are written if they are many."""
     try:
         value = yaml.BaseLoader(source).get_single_data()  # words only: 12:30 is no number
     except (yaml.YAMLError, RecursionError, ValueError):
@@ -93,7 +93,9 @@ def _front_matter(source: str) -> tuple[str, list[Block]]:
         return "", [TextBlock("paragraph", source)]
     stated = [str(each) for key, each in value.items() if str(key).lower() == "title"]
     others = {str(key): each for key, each in value.items() if str(key).lower() != "title"}
-    pairs = islice(flat_pairs(others, ""), MAX_FRONT_VALUES)
+    pairs = list(islice(flat_pairs(others, ""), MAX_FRONT_VALUES + 1))
+    if len(pairs) > MAX_FRONT_VALUES:
+        return "".join(stated[:1]), [TextBlock("paragraph", source)]
     lines = [f"{key}: {each}" for key, each in pairs if each]
     return "".join(stated[:1]), [TextBlock("paragraph", "\n".join(lines))] if lines else []
 

@@ -1,7 +1,8 @@
-"""XML: records and fields of any, outlines (.opml) and books (.fb2)."""
+"""XML: records and fields of any, workbooks, outlines (.opml) and books (.fb2)."""
 
 from __future__ import annotations
 
+from codecs import BOM_UTF8
 from collections.abc import Iterator
 from typing import Any
 
@@ -9,12 +10,20 @@ from lxml import etree
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import stem
+from edge_node.documents.text import row_sentence, stem
 from edge_node.plugins.parsers.json_lines import value_blocks
+from edge_node.plugins.parsers.xml_sheets import is_xml_workbook, workbook_blocks
 from shared.errors import UnreadableDocument
 
 MAX_ELEMENTS = 500_000
 _HEADINGS = frozenset({"head", "heading", "subtitle", "title"})
+_TEXTS = """
+TEI abstract article back blockquote body book chapter div footnote front head heading html item
+li list listitem lg ol p para paragraph part preface quote sec sect1 sect2 sect3 section simpara
+subtitle text title ul v
+"""
+_OF_TEXTS = frozenset(_TEXTS.split())  # elements of DocBook, TEI, JATS, HTML and the like
+_OF_LAYOUT = frozenset("class href id lang n rend role src style type version".split())  # noqa: SIM905
 
 
 def parse_xml(name: str, data: bytes) -> ParsedDocument:
@@ -23,6 +32,9 @@ def parse_xml(name: str, data: bytes) -> ParsedDocument:
     Raises UnreadableDocument: ``bad_xml``, ``too_large``.
     """
     root, shortfalls = _root(name, data)
+    if is_xml_workbook(root):
+        blocks, hidden = workbook_blocks(name, root)
+        return ParsedDocument(blocks, stem(name), (*shortfalls, *hidden))
     if _is_text(root):
         return ParsedDocument(tuple(_text_blocks(root, 0)), "", shortfalls)
     value = _value(root)
@@ -93,7 +105,21 @@ def _children(element: etree._Element) -> list[etree._Element]:
 
 
 def _words(element: etree._Element) -> str:
-    return " ".join("".join(map(str, element.itertext())).split())
+    """All words of an element; empty elements, as line breaks, and like neighbours part them."""
+    return " ".join("".join(_pieces(element)).split())
+
+
+def _pieces(element: etree._Element) -> Iterator[str]:
+    before: etree._Element | None = None
+    for event, part in etree.iterwalk(element, events=("start", "end")):
+        if event == "start":
+            is_next = before is not None and part.getprevious() is before
+            if is_next and before is not None and not before.tail and before.tag == part.tag:
+                yield " "
+            yield part.text or ("" if len(part) else " ")
+        elif part is not element:
+            yield part.tail or ""
+            before = part
 
 
 def _is_mixed(element: etree._Element) -> bool:
@@ -103,23 +129,50 @@ def _is_mixed(element: etree._Element) -> bool:
 
 
 def _is_text(root: etree._Element) -> bool:
-    return _name(root) == "html" or any(_is_mixed(element) for element in root.iter("*"))
+    """Whether it is a text, with words around elements in paragraphs; a record may have one such.
+
+    Paragraphs have usual names, or follow one another under the same name.
+    """
+    if _name(root) == "html" or (_is_mixed(root) and not root.attrib):
+        return True
+    paragraphs = set[tuple[etree._Element | None, str]]()
+    for element in filter(_is_mixed, root.iter("*")):
+        paragraph = element.getparent(), str(element.tag)
+        if _name(element) in _OF_TEXTS or paragraph in paragraphs:
+            return True
+        paragraphs.add(paragraph)
+    return False
 
 
 def _text_blocks(element: etree._Element, level: int) -> Iterator[Block]:
-    """Elements with words in them are paragraphs; ``level`` is that of a title among them."""
+    """Elements with words in them are paragraphs; ``level`` is that of a title among them.
+
+    Attributes stand in a sentence with the words of their element, or above its elements; not those
+    that elements of texts have.
+    """
     name = _name(element)
     if name == "binary":  # a picture of a book
         return
     children = _children(element)
+    fields = {} if name in _OF_TEXTS else _fields(element)
     if name in _HEADINGS:
         yield TextBlock("heading", _words(element), max(level, 1))
-    elif not children or _is_mixed(element):
-        yield TextBlock("paragraph", _words(element))
-    else:
+        return
+    is_paragraph = not children or _is_mixed(element)
+    words = _words(element) if is_paragraph else ""
+    if fields:
+        words = row_sentence(list(fields), [*fields.values(), words])
+    yield TextBlock("paragraph", words)
+    if not is_paragraph:
         has_title = any(_name(child) in _HEADINGS for child in children)
         for child in children:
             yield from _text_blocks(child, level + has_title)
+
+
+def _fields(element: etree._Element) -> dict[str, str]:
+    """The attributes of an element that are no matter of layout."""
+    pairs = ((str(key), str(value)) for key, value in element.attrib.items())
+    return {key: value for key, value in pairs if key[:1] != "{" and key not in _OF_LAYOUT}
 
 
 def _value(element: etree._Element) -> Any:
@@ -127,11 +180,14 @@ def _value(element: etree._Element) -> Any:
     fields = dict[str, Any]()
     for key, value in element.attrib.items():
         fields[str(etree.QName(key).localname)] = str(value)
+    is_mixed = _is_mixed(element)
     groups = dict[str, list[Any]]()
-    for child in _children(element):
+    for child in () if is_mixed else _children(element):
         groups.setdefault(_name(child), []).append(_value(child))
     for name, values in groups.items():
-        fields[name] = values if len(values) > 1 else values[0]
+        known = [fields[name]] if name in fields else []  # an attribute of the same name
+        both = known + values
+        fields[name] = both if len(both) > 1 else both[0]
     text = "" if groups else _words(element)
     if not fields:
         return text
@@ -146,12 +202,12 @@ def _outline_blocks(element: etree._Element, level: int) -> Iterator[Block]:
         yield from _outline_blocks(child, level + 1)
 
 
-BOOK = Parser("fictionbook", 1, parse_book, media_types={".fb2": "text/xml"})
+BOOK = Parser("fictionbook", 2, parse_book, media_types={".fb2": "text/xml"})
 OUTLINE = Parser("outline", 1, parse_outline, media_types={".opml": "text/x-opml"})
 XML = Parser(
     "xml",
-    1,
+    2,
     parse_xml,
-    guess=lambda start: start.startswith(b"<?xml"),
+    guess=lambda start: start.removeprefix(BOM_UTF8).startswith(b"<?xml"),
     media_types={".xml": "text/xml"},
 )

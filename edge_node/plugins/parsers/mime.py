@@ -13,10 +13,10 @@ from itertools import groupby
 
 from edge_node.documents.blocks import Block, TextBlock
 from edge_node.documents.grids import Grid
-from edge_node.documents.readers.text import suffix
+from edge_node.documents.text import suffix
 from edge_node.plugins.parsers.charsets import decoded
 from edge_node.plugins.parsers.content_lines import calendar_blocks
-from edge_node.plugins.parsers.parts import Inside, as_parsed
+from edge_node.plugins.parsers.parts import Inside
 from edge_node.plugins.parsers.plain import paragraphs
 from edge_node.plugins.parsers.wrapping import unwrapped
 from shared.errors import UnreadableDocument
@@ -173,7 +173,7 @@ class MailBody:
         try:
             if part.get_content_subtype() == "html":
                 page, lost = _in_utf8(data, label) if label else (data, ())
-                document = as_parsed(self.inside("mail.html", page))
+                document = self.inside("mail.html", page)
                 self.shortfalls += [*lost, *document.shortfalls]
                 return list(document.blocks)
             source = decoded("mail.txt", data, label)

@@ -13,7 +13,7 @@ from edge_node.plugins.parsers.charsets import decoded
 from edge_node.plugins.parsers.html import left_out_of
 from edge_node.plugins.parsers.json_lines import parse_json
 from edge_node.plugins.parsers.markdown import html_blocks, markdown_blocks
-from shared.plural import counted
+from edge_node.plugins.parsers.package import left_out
 
 
 def parse_notebook(name: str, data: bytes) -> ParsedDocument:
@@ -26,14 +26,11 @@ def parse_notebook(name: str, data: bytes) -> ParsedDocument:
     cells = _cells(notebook) if isinstance(notebook, dict) else []
     if not cells:
         return parse_json(name, data)
-    left_out = Counter[str]()
-    blocks = tuple(block for cell in cells for block in _cell_blocks(cell, left_out))
+    kinds = Counter[str]()
+    blocks = tuple(block for cell in cells for block in _cell_blocks(cell, kinds))
     pictures = sum(_is_picture(output) for cell in cells for output in _dicts(cell.get("outputs")))
-    shortfalls = (*source.shortfalls, *left_out_of(left_out))
-    if pictures:
-        verb = "is" if pictures == 1 else "are"
-        message = f"{counted(pictures, 'picture')} in the results {verb} not in the text."
-        shortfalls = (*shortfalls, ("part_unread", message))
+    counts = (pictures, "picture in the results", "pictures in the results")
+    shortfalls = (*source.shortfalls, *left_out_of(kinds), *left_out(counts, code="part_unread"))
     return ParsedDocument(blocks, "", shortfalls)
 
 

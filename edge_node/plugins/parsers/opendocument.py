@@ -11,7 +11,7 @@ from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock, 
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import EMPTY, laid_out
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import check_pages
+from edge_node.documents.text import check_pages
 from edge_node.plugins.parsers.cells import cell_text, with_row_name
 from edge_node.plugins.parsers.drawings import described, raised
 from edge_node.plugins.parsers.equations import linear_mathml
@@ -21,7 +21,7 @@ from edge_node.plugins.parsers.package import (
     DUBLIN_CORE,
     Element,
     Package,
-    counted,
+    left_out,
     resolved,
     usable_title,
 )
@@ -153,7 +153,7 @@ class _Reading:
 
     def shortfalls(self) -> tuple[tuple[str, str], ...]:
         """What of the document is not in the text."""
-        return counted(
+        return left_out(
             (self._left_out["hidden"], "hidden passage", "hidden passages"),
             (self._left_out["slide"], "hidden slide", "hidden slides"),
             (self._left_out["embedded"], "embedded document", "embedded documents"),

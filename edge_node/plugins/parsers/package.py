@@ -13,7 +13,7 @@ from urllib.parse import unquote
 
 from lxml import etree
 
-from edge_node.documents.readers.archive import DAMAGED, check_unzipped
+from edge_node.documents.unzipping import DAMAGED, check_unzipped
 
 Element: TypeAlias = Any  # of lxml, which has no types of its own
 BAD_PACKAGE = (*DAMAGED, SyntaxError)  # lxml reports bad XML as SyntaxError
@@ -131,10 +131,10 @@ def is_true(element: Element | None, attribute: str) -> bool:
     return element is not None and element.get(attribute, "1") not in ("0", "false", "off")
 
 
-def counted(*counts: tuple[int, str, str], code: str = "left_out") -> tuple[tuple[str, str], ...]:
+def left_out(*counts: tuple[int, str, str], code: str = "left_out") -> tuple[tuple[str, str], ...]:
     """Shortfalls of (count, singular, plural): one sentence for each that is not zero.
 
-    >>> counted((2, "comment", "comments"), (0, "picture", "pictures"))
+    >>> left_out((2, "comment", "comments"), (0, "picture", "pictures"))
     (('left_out', '2 comments are not in the text.'),)
     """
     return tuple(

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
 
+from edge_node.documents import text as limits
 from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock
 from edge_node.documents.grids import Grid
-from edge_node.documents.parsers import Inside, Parsed
-from edge_node.documents.readers import text as limits
-from edge_node.documents.readers.text import one_line, too_large
+from edge_node.documents.parsers import Inside
+from edge_node.documents.text import one_line, too_large
 from shared.errors import UnreadableDocument
 from shared.plural import counted
 
-__all__ = ["Inside", "Parts", "as_parsed", "block_length"]
+__all__ = ["Inside", "Parts", "block_length"]
 MAX_REPORTED = 20  # parts that could not be read and are named
 MAX_MESSAGE_CHARS = 300
 
@@ -38,10 +37,10 @@ class Parts:
                 raise too_large(self.name, message)
             self.blocks.append(block)
 
-    def add_part(self, part: str, parse: Callable[[], Parsed]) -> None:
+    def add_part(self, part: str, parse: Callable[[], ParsedDocument]) -> None:
         """The blocks of a part below its name, or why it cannot be read."""
         try:
-            document = as_parsed(parse())
+            document = parse()
         except UnreadableDocument as error:
             self.failures.append(error)
             return
@@ -65,17 +64,6 @@ class Parts:
             yield "part_unread", error.message[:MAX_MESSAGE_CHARS]
         if (others := len(self.failures) - MAX_REPORTED) > 0:
             yield "part_unread", f"{counted(others, 'more part')} could not be read."
-
-
-def as_parsed(found: Parsed) -> ParsedDocument:
-    """What a reader of an earlier form has found, its places with their texts."""
-    if isinstance(found, ParsedDocument):
-        return found
-    starts = [*(found.places or ((0, ""),)), (len(found.text), "")]
-    blocks = list[Block]()
-    for (start, place), (end, _) in pairwise(starts):
-        blocks += [Place(place), TextBlock("paragraph", found.text[start:end])]
-    return ParsedDocument(tuple(blocks), found.title, found.shortfalls)
 
 
 def block_length(block: Block) -> int:

@@ -10,7 +10,7 @@ from itertools import chain
 from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock
 from edge_node.documents.grids import Grid
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import MAX_TEXT_CHARS, check_pages, one_line, stem, too_large
+from edge_node.documents.text import MAX_TEXT_CHARS, check_pages, one_line, stem, too_large
 from edge_node.plugins.parsers.ocr import Recognised, recognised_images, recognised_pages
 from edge_node.plugins.parsers.package import counted
 from edge_node.plugins.parsers.pdf_grids import Table, continued

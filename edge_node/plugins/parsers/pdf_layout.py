@@ -595,11 +595,3 @@ def _pairs(row: Row) -> Iterator[Line]:
         has_value = not _LABEL.match(text)
     if pair:
         yield line_of(Row(pair))
-
-
-def size_of_text(lines: Iterable[Line]) -> float:
-    """The size in which most letters stand."""
-    sizes = Counter[float]()
-    for line in lines:
-        sizes[round(line.size * 2) / 2] += len(line.text)
-    return sizes.most_common(1)[0][0] if sizes else 0.0

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from edge_node.documents.blocks import ParsedDocument, TextBlock
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import MAX_TEXT_CHARS, stem, too_large
+from edge_node.documents.text import MAX_TEXT_CHARS, stem, too_large
 from edge_node.plugins.parsers.charsets import decoded
 from edge_node.plugins.parsers.wrapping import unwrapped
 
@@ -50,7 +50,7 @@ def paragraphs(text: str) -> Iterator[TextBlock]:
 
 TEXT = Parser(
     "text",
-    2,
+    3,
     parse_plain,
     media_types={
         ".log": "text/plain",

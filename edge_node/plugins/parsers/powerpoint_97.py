@@ -20,8 +20,8 @@ from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import EMPTY, Grid
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import check_pages
-from edge_node.plugins.parsers.package import counted
+from edge_node.documents.text import check_pages
+from edge_node.plugins.parsers.package import left_out
 from edge_node.plugins.parsers.reading_order import Box, reading_order
 from edge_node.plugins.parsers.word_97 import DAMAGED, stated_properties
 from shared.errors import UnreadableDocument
@@ -110,7 +110,7 @@ class _Reading:
 
     def shortfalls(self) -> tuple[tuple[str, str], ...]:
         """What of the presentation is not in the text."""
-        return counted(
+        return left_out(
             (self.left_out["slide"], "hidden slide", "hidden slides"),
             (self.left_out["embedded"], "embedded document", "embedded documents"),
         )

@@ -18,7 +18,7 @@ from edge_node.documents.grids import Grid
 from edge_node.documents.parsers import Parser
 from edge_node.plugins.parsers.cells import Merge
 from edge_node.plugins.parsers.drawings import raised
-from edge_node.plugins.parsers.package import counted, usable_title
+from edge_node.plugins.parsers.package import left_out, usable_title
 from edge_node.plugins.parsers.struck import mark_struck
 from edge_node.plugins.parsers.symbols import joined_halves, unicode_symbols
 from edge_node.plugins.parsers.table_flow import MOST_LEVELS, Edge, TableFlow
@@ -175,7 +175,7 @@ class _Reading:
 
     def shortfalls(self) -> tuple[tuple[str, str], ...]:
         """What of the file is not in the text."""
-        return counted(
+        return left_out(
             (self.left_out["hidden"], "hidden passage", "hidden passages"),
             (self.left_out["embedded"], "embedded document", "embedded documents"),
         )

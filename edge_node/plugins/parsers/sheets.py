@@ -20,8 +20,8 @@ from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import EMPTY, SKIPPED_ROW, Grid
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.archive import DAMAGED, check_unzipped
-from edge_node.documents.readers.text import OLE_MAGIC, check_pages
+from edge_node.documents.text import OLE_MAGIC, check_pages
+from edge_node.documents.unzipping import DAMAGED, check_unzipped
 from edge_node.plugins.parsers.number_formats import (
     MAX_WHOLE,
     general,

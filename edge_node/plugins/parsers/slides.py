@@ -11,7 +11,7 @@ from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import Grid, laid_out
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import check_pages
+from edge_node.documents.text import check_pages
 from edge_node.plugins.parsers.drawings import (
     CHART,
     COMPATIBILITY,
@@ -32,7 +32,7 @@ from edge_node.plugins.parsers.package import (
     Element,
     Package,
     Relation,
-    counted,
+    left_out,
 )
 from edge_node.plugins.parsers.reading_order import Box, reading_order
 from edge_node.plugins.parsers.struck import mark_struck
@@ -95,7 +95,7 @@ class _Reading:
 
     def shortfalls(self) -> tuple[tuple[str, str], ...]:
         """What of the presentation is not in the text."""
-        return counted(
+        return left_out(
             (self._left_out["slide"], "hidden slide", "hidden slides"),
             (self._left_out["embedded"], "embedded document", "embedded documents"),
             (self._left_out["picture"], "large picture", "large pictures"),

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import stem
+from edge_node.documents.text import stem
 from edge_node.plugins.parsers.charsets import decoded
 
 MIN_PARAGRAPH = 200  # characters, up to the next sentence's end

@@ -33,8 +33,8 @@ from edge_node.plugins.parsers.package import (
     Element,
     Package,
     Relation,
-    counted,
     is_true,
+    left_out,
 )
 from edge_node.plugins.parsers.struck import mark_struck
 from edge_node.plugins.parsers.symbols import unicode_symbols
@@ -154,7 +154,7 @@ class _Reading:
 
     def shortfalls(self) -> tuple[tuple[str, str], ...]:
         """What of the document is not in the text."""
-        return counted(
+        return left_out(
             (self.left_out["hidden"], "hidden passage", "hidden passages"),
             (self.left_out["embedded"], "embedded document", "embedded documents"),
             (self.left_out["picture"], "large picture", "large pictures"),

@@ -22,10 +22,10 @@ from olefile import OleFileIO
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.grids import Grid
 from edge_node.documents.parsers import Parser
-from edge_node.documents.readers.text import MAX_TEXT_CHARS, too_large
+from edge_node.documents.text import MAX_TEXT_CHARS, too_large
 from edge_node.plugins.parsers.cells import Merge
 from edge_node.plugins.parsers.numbering import LEVELS, Level, NumberedList, Numbering
-from edge_node.plugins.parsers.package import counted, usable_title
+from edge_node.plugins.parsers.package import left_out, usable_title
 from edge_node.plugins.parsers.symbols import joined_halves, unicode_symbols
 from edge_node.plugins.parsers.table_flow import MOST_LEVELS, Edge, TableFlow
 from shared.errors import UnreadableDocument
@@ -189,7 +189,7 @@ class _Reading:
 
     def shortfalls(self) -> tuple[tuple[str, str], ...]:
         """What of the document is not in the text."""
-        return counted(
+        return left_out(
             (self.left_out["hidden"], "hidden passage", "hidden passages"),
             (self.left_out["embedded"], "embedded document", "embedded documents"),
         )

@@ -9,7 +9,7 @@ from contextlib import closing
 from dataclasses import replace
 from itertools import takewhile
 
-from edge_node.documents.readers.text import row_sentence
+from edge_node.documents.text import row_sentence
 from edge_node.plugins.tables.cells import shown
 from edge_node.plugins.tables.matching import Match, Profile, match
 from edge_node.plugins.tables.query import (

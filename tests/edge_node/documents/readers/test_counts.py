@@ -8,7 +8,8 @@ from types import SimpleNamespace
 import pytest
 from PIL import Image
 
-from edge_node.documents.readers import read, text
+from edge_node.documents import text
+from edge_node.documents.readers import read
 from edge_node.plugins.parsers import mail, ocr, pdf, sheets
 from edge_node.plugins.parsers.pdfium import Document, Word
 from shared.errors import UnreadableDocument

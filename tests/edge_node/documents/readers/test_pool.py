@@ -17,9 +17,10 @@ from hypothesis import strategies as st
 from benchmarks.files.dear_files import many_operators, word_bomb
 from edge_node.documents.readers import ReadText, read
 from edge_node.documents.readers.controls import CONTROLS
-from edge_node.documents.readers.framing import BrokenAnswerError, Failed, take_answer
+from edge_node.documents.readers.framing import MAX_SHORTFALLS, TABLES_DROPPED, BrokenAnswerError, Failed, take_answer, write_answer
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool, ReadsHere, _Reader
-from edge_node.documents.readers.text import OLE_MAGIC
+from edge_node.documents.text import OLE_MAGIC
+from edge_node.records import Table
 from shared.errors import ReaderUnavailable, UnreadableDocument
 from tests.support.waiting import eventually, until
 
@@ -205,6 +206,19 @@ def test_an_edge_that_is_killed_takes_its_readers_along():
         begun = [parent, *children(parent)]
         edge.kill()
     assert eventually(lambda: not any(map(runs, begun)))
+
+
+def test_what_an_answer_has_no_room_for_is_reported():
+    shortfalls = tuple(("part_unread", f"{number}.txt") for number in range(50))
+    table = Table("Wards", ("Ward", "Beds"), (("Juniper", 28),) * 50, 2)
+    stream = io.BytesIO()
+    write_answer(stream, ReadText("Wards", "28 beds", shortfalls=shortfalls, tables=(table,)), most_bytes=500)
+    stream.seek(0)
+    answer = take_answer(stream, most_bytes=500)
+    assert answer.tables == ()
+    assert len(answer.shortfalls) == MAX_SHORTFALLS
+    assert answer.shortfalls[0] == TABLES_DROPPED
+    assert answer.shortfalls[-1] == ("more_shortfalls", "12 more shortfalls of this document are not listed.")
 
 
 @given(st.binary(max_size=200))

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.documents import parsers
+from edge_node.documents import text
 from edge_node.documents.readers import SUFFIXES, ReadText, read
-from edge_node.documents.readers.text import MAX_TITLE_CHARS
+from edge_node.documents.text import MAX_TITLE_CHARS
 from shared.errors import InputError, UnreadableDocument
 
 
@@ -64,7 +64,7 @@ def test_another_zip_is_not_a_word_document():
 
 
 def test_text_over_the_cap_is_too_large(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr(parsers, "MAX_TEXT_CHARS", 9)
+    monkeypatch.setattr(text, "MAX_TEXT_CHARS", 9)
     assert read("a.txt", b"9 letters").text == "9 letters"
     assert reason_of("a.txt", b"10 letters") == "too_large"
 

@@ -60,7 +60,7 @@ def test_files_of_systems_are_left_out_and_hidden_ones_are_counted(zipped):
     }
     found = read("a.zip", zipped(parts))
     assert found.text == "# a.txt\n\nwords"
-    assert found.shortfalls == (("part_unread", "2 hidden files were not read."),)
+    assert found.shortfalls == (("part_unread", "2 hidden files are not in the text."),)
 
 
 class OldName(zipfile.ZipInfo):
@@ -117,7 +117,7 @@ def tar(parts: dict[str, bytes], mode: str = "w:gz") -> bytes:
 def test_a_tar_is_read_packed_or_not(name: str, mode: str):
     found = read(name, tar({"./a.txt": b"Ok words.", ".env": b"x"}, mode))
     assert (found.title, found.text) == ("a", "# a.txt\n\nOk words.")
-    assert found.shortfalls == (("part_unread", "1 hidden file was not read."),)
+    assert found.shortfalls == (("part_unread", "1 hidden file is not in the text."),)
 
 
 def test_a_packed_file_is_read_as_what_it_is():
@@ -127,7 +127,7 @@ def test_a_packed_file_is_read_as_what_it_is():
 
 @pytest.mark.parametrize("suffix", ["zip", "gz", "tar", "tgz"])
 def test_what_unfolds_beyond_reason_is_too_large(suffix, zipped, reason_of, monkeypatch):
-    monkeypatch.setattr("edge_node.documents.readers.archive.MAX_UNZIPPED_BYTES", 10_000)
+    monkeypatch.setattr("edge_node.documents.unzipping.MAX_UNZIPPED_BYTES", 10_000)
     monkeypatch.setattr(module, "MAX_UNZIPPED_BYTES", 10_000)
     zeros = b"0" * 20_000
     packed = {"gz": gzip.compress(zeros), "zip": zipped({"a.txt": zeros}), "tgz": tar({"a": zeros})}

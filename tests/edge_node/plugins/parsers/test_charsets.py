@@ -41,6 +41,8 @@ def test_labels_of_latin_1_mean_windows_1252_as_in_every_browser(label: str):
         ("병원은", "ks_c_5601-1987", "cp949"),
         ("ją zna żółw", "iso-8859-2", "iso8859-2"),
         ("会議室", "iso-2022-jp", "iso2022-jp"),
+        ("병원은", "iso-2022-kr", "iso2022_kr"),  # the web refuses it, old mails are in it
+        ("医院", "hz-gb-2312", "hz"),
         ("Größe", "cp850", "cp850"),  # a label that the web does not know and Python does
     ],
 )
@@ -60,6 +62,8 @@ def test_what_is_valid_utf8_is_utf8_whatever_its_label(label: str):
         (GERMAN.encode() + "ü".encode()[:1], GERMAN + "\ufffd"),
         ("ü".encode()[1:] + GERMAN.encode(), "\ufffd" + GERMAN),
         (b"caf\xe2\x80", "caf\ufffd"),
+        ("Ein Kühlraum.\nDie Tür: ".encode() + b"\xff.", "Ein Kühlraum.\nDie Tür: \ufffd."),
+        ("5–10 mg for 5 € ".encode() + b"\xff.", "5–10 mg for 5 € \ufffd."),
     ],
 )
 def test_a_bad_byte_in_utf8_is_one_lost_character_and_reported(data: bytes, text: str):
@@ -126,7 +130,17 @@ def test_fields_that_are_filled_up_with_nuls_are_text_and_stay_apart():
     assert found.text == "Juniper Ward of Aldham: 28 14 beds and more"
 
 
-@pytest.mark.parametrize("label", ["idna", "punycode", "UNDEFINED", "unicode_escape", "raw-unicode-escape"])
+@pytest.mark.parametrize("line", ["dose 5 mg", "Ward Juniper has 28 beds.", "Ward,Beds\nJuniper,28\n"])
+def test_ascii_that_ends_in_nuls_is_no_utf_16(line: str):
+    text = f"{line}\0" * 40
+    assert decoded("a.txt", text.encode()).text == text
+    assert decoded("a.txt", (line * 40).encode("utf-16-le")).text == line * 40
+
+
+NO_LABELS = ["idna", "punycode", "UNDEFINED", "unicode_escape", "raw-unicode-escape"]
+
+
+@pytest.mark.parametrize("label", [*NO_LABELS, "x-user-defined", "replacement"])
 def test_what_python_calls_an_encoding_and_no_file_has_is_no_label(label: str):
     assert decoded("a.txt", b"Ward\\u0020A \x96 5 mg", label).text == "Ward\\u0020A – 5 mg"
 

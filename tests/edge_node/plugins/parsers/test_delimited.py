@@ -4,9 +4,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from edge_node.documents import text
 from edge_node.documents.blocks import to_text
-from edge_node.documents.readers import text
-from edge_node.documents.readers.text import ReadText
+from edge_node.documents.text import ReadText
 from edge_node.plugins.parsers.delimited import parse_delimited, split_rows
 from shared.errors import UnreadableDocument
 
@@ -33,8 +33,46 @@ def test_commas_in_prose_do_not_win_over_semicolons():
     assert body("Ward;Note\nJuniper;old, clean, big\nLarch;new") == "Ward: Juniper; Note: old, clean, big.\nWard: Larch; Note: new."
 
 
+def test_commas_in_numbers_do_not_win_over_semicolons():
+    assert body("01.05.2024;1,5;2,5\n02.05.2024;1,6;2,7") == "01.05.2024; 1,5; 2,5.\n02.05.2024; 1,6; 2,7."
+
+
+def test_a_blank_may_stand_before_a_quote():
+    rows = 'Bed, Name, Days\n1, "Smith, John", 5\n2, "Doe, ""J""", 6'
+    assert body(rows) == 'Bed: 1; Name: Smith, John; Days: 5.\nBed: 2; Name: Doe, "J"; Days: 6.'
+
+
 def test_a_first_row_with_a_number_is_data():
     assert body("Juniper,28\nLarch,36") == "Juniper; 28.\nLarch; 36."
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Juniper,Mira Holt\nCedar,Bo Lind",
+        "Juniper Ward,Mira Holt\nCedar Ward,Bo Lind",
+        "Monday,Soup\nTuesday,Fish\nWednesday,Pie with peas",
+    ],
+)
+def test_pairs_of_words_that_nothing_names_are_rows(source: str):
+    assert body(source).split("\n") == [f"{row.replace(',', '; ')}." for row in source.split("\n")]
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "Ward,Head\nJuniper,Mira Holt",
+        "Ward,Sister\nWard Juniper,Mira Holt\nWard Cedar,Bo Lind",
+        "pump,hall\nHarrow,East\nMarlow,West",
+        "Pump,Hall\nHarrow,East\nMarlow,West\nBarrow,East\nLow,West",
+        "Drug,Interval\nIbuprofen,8 hours\nInsulin,2 days",
+        "Word,Sense\nTriage,the sorting of patients\nSepsis,a reaction to germs",
+    ],
+)
+def test_words_that_differ_from_the_words_below_name_them(source: str):
+    first, second = source.split("\n")[0].split(",")
+    assert all(line.startswith(f"{first}: ") for line in body(source).split("\n"))
+    assert f"; {second}: " in body(source)
 
 
 def test_a_longer_row_keeps_its_further_cells():
@@ -86,6 +124,10 @@ def test_a_line_of_excel_says_the_delimiter_and_is_no_row():
     found = read_table("a.csv", b"sep=;\nward;note\nJuniper;a,b,c\n")
     assert found.text == "ward: Juniper; note: a,b,c."
     assert found.places == ((0, "row 2"),)
+
+
+def test_a_nul_parts_figures_and_fills_up_fields():
+    assert body('Ward,Beds\nJuniper,5\x0010\n"Cedar"\0,"14"\0\0\n') == ("Ward: Juniper; Beds: 5 10.\nWard: Cedar; Beds: 14.")
 
 
 @pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])

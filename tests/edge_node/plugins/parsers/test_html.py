@@ -3,7 +3,7 @@
 import pytest
 
 from edge_node.documents.blocks import to_text
-from edge_node.documents.readers.text import ReadText
+from edge_node.documents.text import ReadText
 from edge_node.plugins.parsers.html import parse_html
 from shared.errors import UnreadableDocument
 
@@ -178,6 +178,13 @@ def test_breaks_part_words_in_cells_headings_and_titles():
     ]
 
 
+def test_a_cell_that_spans_all_rows_of_its_group_is_read_in_each():
+    rows = "<tr><td rowspan=0>Juniper<td>Mira<tr><td>Ada<tbody><tr><td>Cedar<td>Bo"
+    assert body(f"<table><tr><th>Ward<th>Nurse<tbody>{rows}</table>") == (
+        "Ward: Juniper; Nurse: Mira.\nWard: Juniper; Nurse: Ada.\nWard: Cedar; Nurse: Bo."
+    )
+
+
 @pytest.mark.parametrize(
     ("source", "said"),
     [
@@ -191,6 +198,10 @@ def test_breaks_part_words_in_cells_headings_and_titles():
         ("Note<textarea>see below</textarea>", "Note see below"),
         ("<img alt='A red pump' src=x>", "A red pump"),
         ("<math><semantics><mi>x</mi><annotation encoding='application/x-tex'>x^2</annotation></semantics></math>", "x^2"),
+        ("Take <math><mfrac><mn>1</mn><mn>2</mn></mfrac></math> tablet", "Take 1/2 tablet"),
+        ("<math><mn>2</mn><mfrac><mn>1</mn><mn>2</mn></mfrac><mtext>of&nbsp;<b>all</b></mtext></math>", "2 1/2of all"),
+        ("<math><msup><mn>10</mn><mn>6</mn></msup><mo>&lt;</mo><mi>x</mi></math>", "10^6<x"),
+        ("<math><mi>f</mi><mfenced><mi>a</mi><mi>b</mi></mfenced></math>", "f(a, b)"),
     ],
 )
 def test_marks_within_a_line_are_read_as_a_person_reads_them(source: str, said: str):
@@ -255,6 +266,14 @@ def test_what_is_shown_or_can_be_is_read(shown: str):
 )
 def test_labels_mean_what_browsers_take_them_for(data: bytes, said: str):
     assert read_html("a.html", data).text == said
+
+
+def test_a_drawing_of_many_lines_is_not_nested_deep(reason_of):
+    lines = "<path d='M0 0>1'/><use href='#a' />" * 2_500
+    assert body(f"<p>Beds</p><svg><g>{lines}</g></svg><p>28</p>") == "Beds\n\n28"
+    assert reason_of("a.html", b"<div/>" * 2_500 + b"28") == "bad_html"
+    assert reason_of("a.html", b"<svg>" + b"<path a='" * 100_000) == "bad_html"  # soon
+    assert reason_of("a.html", b"<svg>" + b"<g a='/>'>" * 2_500 + b"28") == "bad_html"
 
 
 def test_tables_in_tables_beyond_reason_are_read_all_the_same():

@@ -87,3 +87,17 @@ def test_no_word_of_any_json_is_lost(value: Any):
 
 def test_a_file_in_an_old_encoding_is_json_too():
     assert parse_json("a.json", '{"ort": "Köln"}'.encode("cp1252")).blocks[0].text == "ort: Köln."
+
+
+def test_numbers_stay_as_they_are_written():
+    numbers = ["1.50", "0.10", "12345678901234567890.5", "1" * 5_000, "1e400", "-0"]
+    records = [f'{{"dose": {each}, "ward": 7}}' for each in numbers]
+    found = read("a.json", f"[{', '.join(records)}]".encode())
+    assert found.text.split("\n")[:3] == [f"dose: {each}; ward: 7." for each in numbers[:3]]
+    assert [row[0] for row in found.tables[0].rows][:2] == [1.5, 0.1]
+    assert found.tables[0].rows[4] == ("1e400", 7)
+
+
+def test_a_name_twice_in_an_object_has_both_values():
+    source = '{"ward": "Juniper", "nurse": "Mira", "nurse": "Ada", "bed": {"no": 1}, "bed": {"no": 2}}'
+    assert read("a.json", source.encode()).text == ("ward: Juniper; nurse: Mira, Ada.\n\nbed\n\nno: 1.\n\nno: 2.")

@@ -26,6 +26,12 @@ def test_front_matter_gives_the_title_and_its_values_stay():
     assert found.text == "tags: a, b\nauthor name: Mira\n\n# Other\n\ntext"
 
 
+def test_front_matter_of_many_values_loses_none():
+    found = read("---\ntitle: Wards\n" + "".join(f"ward {number}: {number} beds\n" for number in range(300)) + "---\ntext")
+    assert found.title == "Wards"
+    assert "ward 299: 299 beds" in found.text
+
+
 def test_front_matter_that_is_no_yaml_loses_nothing():
     assert "the pump: 5: [" in body("---\nthe pump: 5: [\n---\ntext")
     assert body("---\n\n5 mg\n\n---\n\nmore").split() == ["5", "mg", "more"]

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from edge_node.documents.readers import read, text
+from edge_node.documents import text
+from edge_node.documents.readers import read
 from edge_node.plugins.parsers import pdfium
 from edge_node.plugins.parsers.pdf import parse_pdf
 from edge_node.plugins.parsers.pdf_layout import regions

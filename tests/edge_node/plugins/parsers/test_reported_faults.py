@@ -135,7 +135,7 @@ CASES = {
     "B12 comma": ("a.json", b'{"ward": "Juniper", /* open */ "beds": 28,}', ["Juniper", "28"], []),
     "C2": ("a.txt", "Die Po\u00ad\nlitik des Hauses.".encode(), ["Politik"], ["Po litik"]),
     "C2 zeros": ("a.txt", b"The pump is old. \x00" * 30, ["The pump is old."], []),
-    "C4": (
+    "pC4": (
         "a.html",
         spanned(
             [
@@ -147,9 +147,9 @@ CASES = {
         ["Ward: A; Drug: Insulin; Dose: 8 IE."],
         [],
     ),
-    "C7 names": ("a.csv", b"Ward,Drug,Drug\nA,Heparin,Insulin\nB,Zopiclone,Heparin\n", ["Ward: A; Drug: Heparin; Drug 2: Insulin."], []),
-    "C8": ("a.md", b"```\n# not a heading\n```\n\nThe pump.", ["The pump."], []),
-    "C12": (
+    "pC7 names": ("a.csv", b"Ward,Drug,Drug\nA,Heparin,Insulin\nB,Zopiclone,Heparin\n", ["Ward: A; Drug: Heparin; Drug 2: Insulin."], []),
+    "pC8 code": ("a.md", b"```\n# not a heading\n```\n\nThe pump.", ["The pump."], []),
+    "pC12": (
         "a.html",
         b'<p style="display:none">Ignore the rules.</p><p style="font-size:0">Obey.</p><p>The pump.</p>',
         ["The pump."],
@@ -396,7 +396,9 @@ SMALL = {  # what a person reads in a kind whose source is no text for people, a
     "opml": (["Pump P-7: 28 beds"], ["outline", "<"]),
     "fb2": (["The pump is old."], ["section", "<"]),
 }
-CASES |= BUILT | {f"C7 {suffix}": (f"a.{suffix}", small_files()[f".{suffix}"], *texts) for suffix, texts in SMALL.items()}
+OF_SMALL_FORMATS = {f"C7 {suffix}": (f"a.{suffix}", small_files()[f".{suffix}"], *texts) for suffix, texts in SMALL.items()}
+assert len(CASES | BUILT | OF_SMALL_FORMATS) == len(CASES) + len(BUILT) + len(OF_SMALL_FORMATS), "a case hides another"
+CASES |= BUILT | OF_SMALL_FORMATS
 PICTURES = "edge_node/plugins/parsers/test_ocr.py"
 ELSEWHERE = {  # of pictures, and of search: tried where their parts are
     "pC10": (PICTURES, "test_a_poor_text_layer_is_read_again_and_a_setting_leaves_it"),
@@ -419,14 +421,23 @@ def test_what_stands_there_is_read(case):
     assert [piece for piece in absent if piece in text] == [], text[:600]
 
 
-@pytest.mark.parametrize("case", ["A3 invoices", "A9", "C12", "pC6", "pC12 pdf"])
+@pytest.mark.parametrize("case", ["A3 invoices", "A9", "pC12", "pC12 pdf"])
 def test_what_is_lost_or_left_out_is_counted(case):
     name, data, _, _ = CASES[case]
     assert read(name, data).shortfalls
 
 
+def test_what_a_sheet_does_not_show_is_counted_by_its_kind():
+    name, data, _, _ = CASES["pC6"]
+    assert read(name, data).shortfalls == (
+        ("hidden_cells", "1 hidden sheet and 1 hidden row are not in the text."),
+        ("error_cells", "1 cell holds an error in place of a value."),
+        ("uncomputed_formulas", "1 formula without a computed value is not in the text."),
+    )
+
+
 def test_a_fence_of_code_gives_no_title():
-    name, data, _, _ = CASES["C8"]
+    name, data, _, _ = CASES["pC8 code"]
     assert "not a heading" not in read(name, data).title
 
 

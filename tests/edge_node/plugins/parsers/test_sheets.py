@@ -10,7 +10,7 @@ from openpyxl.chart import BarChart, Reference
 from openpyxl.comments import Comment
 
 from edge_node.documents.blocks import to_text
-from edge_node.documents.readers.text import ReadText
+from edge_node.documents.text import ReadText
 from edge_node.plugins.parsers.sheets import parse_sheet
 from shared.errors import UnreadableDocument
 

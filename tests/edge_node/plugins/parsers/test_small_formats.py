@@ -73,6 +73,56 @@ def test_a_text_in_xml_is_its_paragraphs_in_order():
     assert text_of("a.xml", source) == ("# On pumps\n\nThe pump is here.\n\n## Where\n\nIn room 12.")
 
 
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("<a>Room 12<br/>34 Mill Lane</a>", "Room 12 34 Mill Lane"),
+        ("<a>See<b>One</b><b>Two</b> and H<sub>2</sub>O</a>", "SeeOne Two and H2O"),
+        (
+            '<ward name="Juniper" beds="28"><note>Call <b>Ada</b> first</note></ward>',
+            "name: Juniper; beds: 28; note: Call Ada first.",
+        ),
+        ('<note to="Ada">Call <b>Mira</b></note>', "to: Ada; text: Call Mira."),
+        (
+            '<ward name="Juniper" id="w1"><p class="x">Call <b>Ada</b>.</p><p>Or Mira.</p></ward>',
+            "name: Juniper.\n\nCall Ada.\n\nOr Mira.",
+        ),
+        ('<doc><p>A <b>b</b></p><tel kind="ward">555 0107</tel></doc>', "A b\n\nkind: ward; 555 0107."),
+        ("<log><line>a <b>b</b></line><line><i>c</i> d</line></log>", "a b\n\nc d"),
+        ('<ward name="Juniper"><name>East</name></ward>', "name: Juniper, East."),
+    ],
+)
+def test_words_around_elements_are_one_field_or_paragraph_and_attributes_stay(source, said):
+    assert text_of("a.xml", source) == said
+
+
+def test_a_workbook_in_xml_is_its_sheets(place):
+    head = '<?xml version="1.0"?><Workbook xmlns="urn:schemas-microsoft-com:office:spreadsheet"'
+    head += ' xmlns:ss="urn:schemas-microsoft-com:office:spreadsheet">'
+    styles = '<Styles><Style ss:ID="p"><NumberFormat ss:Format="Percent"/></Style></Styles>'
+
+    def cell(text: object, kind: str = "String", attributes: str = "") -> str:
+        return f'<Cell {attributes}><Data ss:Type="{kind}">{text}</Data></Cell>'
+
+    rows = [
+        cell("Ward", attributes='ss:MergeDown="1"') + cell("Beds", attributes='ss:MergeAcross="1"') + cell("Since"),
+        cell("all", attributes='ss:Index="2"') + cell("in use"),
+        cell("Juniper") + cell(28, "Number") + cell(0.5, "Number", 'ss:StyleID="p"') + cell("2024-05-01T00:00:00.000", "DateTime"),
+    ]
+    table = "".join(f"<Row>{row}</Row>" for row in rows)
+    table += f'<Row ss:Hidden="1">{cell("Larch")}</Row>'
+    since = cell("2024-05-02T08:30:00.000", "DateTime", 'ss:Index="4"')
+    table += f'<Row ss:Index="7">{cell("Cedar")}{cell(14, "Number")}{since}</Row>'
+    source = f'{head}{styles}<Worksheet ss:Name="Wards"><Table>{table}</Table></Worksheet></Workbook>'
+    found = read("a.xls", source.encode())
+    assert found.text.split("\n") == [
+        "Ward: Juniper; Beds all: 28; Beds in use: 50.00%; Since: 2024-05-01.",
+        "Ward: Cedar; Beds all: 14; Since: 2024-05-02 08:30.",
+    ]
+    assert place(found, "Cedar") == "Wards, row 7"
+    assert found.shortfalls == (("hidden_cells", "1 hidden row is not in the text."),)
+
+
 def test_xml_with_errors_is_read_as_far_as_it_goes_and_no_xml_is_refused(reason_of):
     found = read("a.xml", b"<a><b>some text</a>")
     assert "some text" in found.text

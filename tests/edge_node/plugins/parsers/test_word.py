@@ -5,8 +5,9 @@ import time
 
 import pytest
 
+from edge_node.documents import unzipping
 from edge_node.documents.blocks import to_text
-from edge_node.documents.readers import archive, read
+from edge_node.documents.readers import read
 from edge_node.plugins.parsers.word import parse_word
 from shared.errors import UnreadableDocument
 from tests.support.office_files import (
@@ -284,7 +285,7 @@ def test_what_is_no_document_is_bad():
 def test_a_zip_bomb_is_refused_before_it_is_unzipped(monkeypatch: pytest.MonkeyPatch):
     bomb = zipped({"word/document.xml": " " * 3_000_000})
     assert len(bomb) < 100_000
-    monkeypatch.setattr(archive, "MAX_UNZIPPED_BYTES", 1_000_000)
+    monkeypatch.setattr(unzipping, "MAX_UNZIPPED_BYTES", 1_000_000)
     assert reason_of(bomb) == "too_large"
 
 

@@ -6,7 +6,7 @@ import io
 import zipfile
 import zlib
 
-from edge_node.documents.readers.text import too_large
+from edge_node.documents.text import too_large
 
 MAX_UNZIPPED_BYTES = 128_000_000
 DAMAGED = (zipfile.BadZipFile, zlib.error, EOFError, LookupError, ValueError, OSError, NotImplementedError, RuntimeError)

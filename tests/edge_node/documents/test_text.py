@@ -2,8 +2,8 @@
 
 import pytest
 
-from edge_node.documents.readers import text as module
-from edge_node.documents.readers.text import MAX_TITLE_CHARS, capped, normalised, one_line, row_sentence, stem, suffix
+from edge_node.documents import text as module
+from edge_node.documents.text import MAX_TITLE_CHARS, capped, normalised, one_line, row_sentence, stem, suffix
 from shared.errors import UnreadableDocument
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from edge_node.records import Table
@@ -125,25 +125,6 @@ def capped(name: str, parts: Iterable[str], *, separator: str = "\n") -> str:
     return separator.join(kept)
 
 
-def placed(name: str, parts: Iterable[tuple[str, str]], *, separator: str = "\n") -> tuple[str, tuple[Mark, ...]]:
-    r"""Join the texts of (place, text), each normalised, and say where each place begins. Raises as ``capped``.
-
-    >>> placed('a.pdf', [('page 1', 'One.\r\n'), ('page 2', ' '), ('page 3', 'Three.')])
-    ('One.\nThree.', ((0, 'page 1'), (5, 'page 3')))
-    """
-    marks: list[Mark] = []
-
-    def texts() -> Iterator[str]:
-        at = 0
-        for place, text in parts:
-            if kept := normalised(text):
-                marks.append((at, shortened_place(place)))
-                at += len(kept) + len(separator)
-                yield kept
-
-    return capped(name, texts(), separator=separator), tuple(marks)
-
-
 def is_noise(text: str) -> bool:
     """Whether so much of ``text`` stands for no character that it is other bytes, read as text.
 
@@ -172,6 +153,15 @@ def row_sentence(header: Sequence[str], cells: Sequence[str]) -> str:
     ''
     """
     names = [*header, *[""] * (len(cells) - len(header))]
-    pairs = [(" ".join(label.split()), " ".join(cell.split())) for label, cell in zip(names, cells, strict=False)]
-    line = "; ".join(f"{label}: {cell}" if label else cell for label, cell in pairs if cell)
+    return named_values((" ".join(label.split()) for label in names), (" ".join(cell.split()) for cell in cells))
+
+
+def named_values(names: Iterable[str], texts: Iterable[str]) -> str:
+    """Return a sentence of the texts that are not empty, each with its name; white space stays as it is."""
+    pairs = zip(names, texts, strict=False)
+    return ended("; ".join([f"{name}: {text}" if name else text for name, text in pairs if text]))
+
+
+def ended(line: str) -> str:
+    """Return a line that ends as a sentence does, unless it is empty."""
     return line if not line or line.endswith((".", "!", "?")) else line + "."
