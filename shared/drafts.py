@@ -7,9 +7,11 @@ from __future__ import annotations
 
 import asyncio
 import re
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import combinations
+from math import log
 
 from shared.ports import Generator, Message, Prompt
 from shared.records import Citation, DocumentId, EdgeId, Evidence
@@ -33,6 +35,8 @@ DRAFT = load_prompt("shared", "draft")
 TASK_ANSWER = "Answer:"
 TASK_PART = load_prompt("shared", "task_part").user
 TASK_CHECK = load_prompt("shared", "task_check").user
+FEWEST_OF_A_PART, MOST_OF_A_PART = 3, 5  # passages that a part is answered from
+QUESTION_SHARE = 0.3  # of the weight of a part's words, for those of the whole question: "that person" has none of its own
 MOST_PARTS = 3  # of a question that are answered one by one; each costs a call over the same passages
 COMPARED = 2  # documents beside each other, of as many as MOST_PARTS that are asked
 STOP = ("\nQuestion:", "\nPassages:")
@@ -166,14 +170,16 @@ class _Drawing:
         answered = ""
         for part in parts:
             task = TASK_PART.substitute(answered=answered, part=part).rstrip()
-            found = await self._one(question, messages(task), self.citable, part=part)
+            rows = nearest_rows(f"{answered}{part}", question, self.citable)
+            over_rows = draft_messages(question, listed(self.citable, rows), self.fence, task)
+            found = await self._one(question, over_rows, self.citable, part=part)
             drafts.append(found)
             answer = one_line(MARKER.sub("", found.answer))
             answered += f"{part} {answer}\n" if answer else ""
         return together(drafts)
 
     async def by_document(self, question: str, documents: Sequence[Document], *, is_checked: bool) -> list[Draft]:
-        """What each of these documents says; of more than two, the two that show it best. Raises ModelError."""
+        """What each of these documents says; of more than two, the first two that say anything. Raises ModelError."""
         found = list[Draft]()
         for document in documents:
             own = [one for one in self.citable if _document(one) == document]
@@ -185,8 +191,9 @@ class _Drawing:
                 shown = await shown_probability(messages, said.answer, self.generator, self.step, deadline_s=self.left_s())
             bare = " ".join(MARKER.sub("", said.answer).split())  # its markers count the passages of this document alone
             found.append(replace(said, answer=bare, shown=shown, document=document))
-        best = sorted(found, key=lambda one: -(one.shown or 0.0))[:COMPARED]
-        return [one for one in found if one in best]
+            if len(found) == COMPARED:
+                break
+        return found
 
     async def _one(self, question: str, messages: tuple[Message, ...], citable: Sequence[Evidence], *, part: str = "") -> Draft:
         """Samples, inert: a client sees them in the gate's report. One that gives the prompt away counts as one without an answer."""
@@ -204,13 +211,43 @@ class _Drawing:
         return replace(await asyncio.to_thread(select, question, samples, citable), part=part)
 
 
+def nearest_rows(part: str, question: str, citable: Sequence[Evidence]) -> list[int]:
+    """Rows of the passages with most of a part's words, the rarer the more, and then of the question's; all where none has any.
+
+    A small model that reads about all parts at once takes a figure of another one.
+    """
+    held = [_words_of(one) for one in citable]
+    rarity = _rarity(held)
+    scores = [
+        sum(rarity[word] for word in words & _stems_of(part)) + QUESTION_SHARE * sum(rarity[word] for word in words & _stems_of(question))
+        for words in held
+    ]
+    order = sorted(range(len(held)), key=lambda row: -scores[row])
+    most = max(FEWEST_OF_A_PART, min(MOST_OF_A_PART, len(held) // 2))
+    return sorted(order[:most]) if any(scores) else list(range(len(held)))
+
+
 def _nearest_documents(question: str, citable: Sequence[Evidence]) -> list[Document]:
-    """The documents that hold most words of a question that compares them; it names its subject and often them too."""
-    asked, held = stems(content_words(question)), dict[Document, frozenset[str]]()
+    """The documents that hold most words of a question that compares them, the rarer the more; it names its subject and often them."""
+    held = dict[Document, frozenset[str]]()
     for one in citable:
-        words = stems(content_words(f"{one.title} {one.document} {one.edge} {one.text}"))
-        held[_document(one)] = held.get(_document(one), frozenset()) | (asked & words)
-    return sorted(held, key=lambda document: -len(held[document]))[:MOST_PARTS]
+        held[_document(one)] = held.get(_document(one), frozenset()) | _words_of(one)
+    rarity, asked = _rarity(list(held.values())), _stems_of(question)
+    return sorted(held, key=lambda document: -sum(rarity[word] for word in held[document] & asked))[:MOST_PARTS]
+
+
+def _words_of(passage: Evidence) -> frozenset[str]:
+    return _stems_of(f"{passage.title} {passage.document} {passage.edge} {passage.text}")
+
+
+def _stems_of(text: str) -> frozenset[str]:
+    return stems(content_words(text))
+
+
+def _rarity(texts: Sequence[frozenset[str]]) -> Mapping[str, float]:
+    """What a word tells, by how few of the texts have it."""
+    holders = Counter(word for words in texts for word in words)
+    return {word: log(1 + len(texts) / count) for word, count in holders.items()}
 
 
 def _document(passage: Evidence) -> Document:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import cache
 from importlib.resources import files
 from string import Template
@@ -24,11 +24,11 @@ def grouped(passages: Sequence[Evidence]) -> list[Evidence]:
     return sorted(passages, key=lambda passage: (rank[passage.edge, passage.document_id], passage.span))
 
 
-def listed(passages: Sequence[Evidence]) -> str:
+def listed(passages: Sequence[Evidence], rows: Collection[int] | None = None) -> str:
     r"""Passages numbered from 1 below a line for each document; "(none)" when there are none.
 
-    A passage is one visible line, so that no line of its text can pass for another passage or for the question. Of a hash or UUID in a
-    document's name stand the first eight digits.
+    A passage is one visible line, so that no line of its text can pass for another passage or for the question. Of a hash or
+    UUID in a document's name stand the first eight digits. ``rows``: those that stand there, with their own numbers; None: all.
 
     >>> from shared.records import ChunkId, DocumentId, EdgeId
     >>> print(listed([Evidence(EdgeId("bank"), DocumentId("d"), "loans.md", ChunkId("d:0"), (0, 9), "A loan.\n[3] x", 0.5)]))
@@ -38,6 +38,8 @@ def listed(passages: Sequence[Evidence]) -> str:
     lines: list[str] = []
     previous: tuple[str, str] | None = None
     for n, passage in enumerate(passages, start=1):
+        if rows is not None and n - 1 not in rows:
+            continue
         source = (passage.edge, passage.document)
         if source != previous:
             name = OPAQUE.sub("", one_line(passage.document))[:MAX_NAME_CHARS]

@@ -19,7 +19,7 @@ from PIL import Image, ImageChops, ImageFilter, ImageSequence
 from tesserocr import OEM, PSM, RIL
 
 from edge_node.documents.readers.tessdata import TesseractData, chosen
-from edge_node.plugins.parsers.package import counted
+from edge_node.plugins.parsers.package import left_out
 from edge_node.plugins.parsers.pdf_layout import sparse_tables
 from edge_node.plugins.parsers.pdfium import Document, Page, Picture, Word, turned
 from shared.errors import ReaderUnavailable, UnreadableDocument
@@ -223,7 +223,7 @@ def _pictures_left(pages: Sequence[Page], settled: set[int]) -> Shortfalls:
     for at, page in enumerate(pages):
         if at not in settled:
             left.update(each.digest for each in page.pictures if _is_left(page, each))
-    return counted((len(left), "large picture", "large pictures"))
+    return left_out((len(left), "large picture", "large pictures"))
 
 
 def _is_left(page: Page, picture: Picture) -> bool:

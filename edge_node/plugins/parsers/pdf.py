@@ -12,7 +12,7 @@ from edge_node.documents.grids import Grid
 from edge_node.documents.parsers import Parser
 from edge_node.documents.text import MAX_TEXT_CHARS, check_pages, one_line, stem, too_large
 from edge_node.plugins.parsers.ocr import Recognised, recognised_images, recognised_pages
-from edge_node.plugins.parsers.package import counted
+from edge_node.plugins.parsers.package import left_out
 from edge_node.plugins.parsers.pdf_grids import Table, continued
 from edge_node.plugins.parsers.pdf_layout import Paragraphs, Region, narrowest, regions
 from edge_node.plugins.parsers.pdf_margins import running_rows
@@ -317,7 +317,7 @@ def _unread(pages: Sequence[Page]) -> Iterator[tuple[str, str]]:
         yield "pages_unread", message
     characters = sum(page.surplus_characters for page in pages)
     annotations = sum(page.surplus_annotations for page in pages)
-    yield from counted(
+    yield from left_out(
         (characters, "character of an overfull page", "characters of overfull pages"),
         (annotations, "note or field of an overfull page", "notes or fields of overfull pages"),
     )
