@@ -67,7 +67,7 @@ class OpenSheet:
 
     def end(self) -> None:
         """Forget the blank rows behind the last one with words."""
-        while self.rows and not self.rows[-1][0]:
+        while self.rows and not _has_words(self.rows[-1][0] or ()):
             self.rows.pop()
         self.height = sum(count for _, count in self.rows)
 
@@ -162,7 +162,7 @@ def _add_row(sheet: OpenSheet, row: etree._Element) -> None:
         attributes = dict(element.items())
         cell = _cell(sheet, element, attributes)
         count = _count(attributes, _REPEATED) if _REPEATED in attributes else 1
-        if not cell.text:
+        if not cell.text and cell.columns == cell.rows == 1:
             blanks += count
             continue
         if blanks:
@@ -174,9 +174,13 @@ def _add_row(sheet: OpenSheet, row: etree._Element) -> None:
     attributes = dict(row.items())
     count = _count(attributes, f"{_TABLE}number-rows-repeated")
     is_hidden = attributes.get(f"{_TABLE}visibility") in ("collapse", "filter")
-    sheet.hidden_rows += is_hidden and bool(cells)
+    sheet.hidden_rows += is_hidden and _has_words(cells)
     sheet.rows.append((None if is_hidden else tuple(cells), count))
     sheet.height += count
+
+
+def _has_words(cells: Sequence[GridCell]) -> bool:
+    return any(cell.text for cell in cells)
 
 
 def _cell(sheet: OpenSheet, element: etree._Element, attributes: Mapping[str, str]) -> GridCell:

@@ -306,7 +306,7 @@ def _open_blocks(sheet: OpenSheet) -> Iterator[Block]:
 
 SHEET = Parser(
     "sheet",
-    2,
+    3,
     parse_sheet,
     members=("xl/workbook.xml", "xl/workbook.bin"),
     mimetype=b"spreadsheet",

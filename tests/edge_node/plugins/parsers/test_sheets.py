@@ -186,6 +186,25 @@ def test_an_open_sheet_is_read_as_it_is_shown():
     assert found.shortfalls[0][1].startswith("1 hidden sheet and 1 hidden row")
 
 
+def test_a_blank_cell_that_spans_others_leaves_those_behind_it_in_their_columns():
+    covered = "<table:covered-table-cell/>"
+    wide = '<table:table-cell table:number-columns-spanned="2"/>' + covered
+    high = '<table:table-cell table:number-rows-spanned="2"/>'
+    rows = (
+        "".join(map(open_cell, ("Ward", "Day", "Night", "Beds"))),
+        open_cell("Juniper") + wide + open_cell("28"),
+        open_cell("Cedar") + high + open_cell("7") + open_cell("30"),
+        open_cell("Rowan") + covered + open_cell("8") + open_cell("31"),
+        high * 4,
+    )
+    table = "".join(f"<table:table-row>{row}</table:table-row>" for row in rows)
+    assert lines(read(open_sheet(f'<table:table table:name="S">{table}</table:table>'), "a.ods")) == [
+        "Ward: Juniper; Beds: 28.",
+        "Ward: Cedar; Night: 7; Beds: 30.",
+        "Ward: Rowan; Night: 8; Beds: 31.",
+    ]
+
+
 def test_rows_that_are_stated_a_million_times_are_refused():
     row = '<table:table-row table:number-rows-repeated="9999999">' + open_cell("x") + "</table:table-row>"
     with pytest.raises(UnreadableDocument, match="more than 2200000 rows"):
