@@ -23,10 +23,14 @@ NAMESPACES = {
 OPEN_NAMESPACES = {
     name: f"urn:oasis:names:tc:opendocument:xmlns:{path}:1.0"
     for name, path in (
-        *((name, name) for name in ("office", "text", "table", "style", "presentation", "chart")),
+        *((name, name) for name in ("office", "text", "table", "style", "presentation", "chart", "form")),
         *(("draw", "drawing"), ("svg", "svg-compatible")),
     )
-} | {"dc": "http://purl.org/dc/elements/1.1/", "xlink": "http://www.w3.org/1999/xlink"}
+} | {
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "xlink": "http://www.w3.org/1999/xlink",
+    "field": "urn:openoffice:names:experimental:ooo-ms-interop:xmlns:field:1.0",
+}
 
 
 def zipped(parts: dict[str, str | bytes]) -> bytes:

@@ -15,6 +15,12 @@ from edge_node.documents.readers.text import check_pages
 from edge_node.plugins.parsers.cells import cell_text, with_row_name
 from edge_node.plugins.parsers.drawings import described, raised
 from edge_node.plugins.parsers.equations import linear_mathml
+from edge_node.plugins.parsers.form_fields import (
+    FIELD,
+    open_controls,
+    open_field,
+    open_value,
+)
 from edge_node.plugins.parsers.numbering import formatted_number
 from edge_node.plugins.parsers.package import (
     BAD_PACKAGE,
@@ -142,6 +148,7 @@ class _Reading:
         trees = [content] if self.common is None else [self.common, content]
         self._styles = _Styles(trees)
         self._left_out = Counter[str]()
+        self._controls = open_controls(content)
         self._notes = 0
         self._counters = dict[str, list[int]]()
         self._depth = 0
@@ -397,6 +404,14 @@ class _Reading:
                 self._left_out["picture"] += not caption and is_large
                 return
 
+    def _control(self, element: Element, line: _Line) -> None:
+        control = self._controls.get(element.get(f"{DRAW}control", ""))
+        if control is not None:
+            line.pieces.append(open_value(control))
+
+    def _form_field(self, element: Element, line: _Line) -> None:
+        line.pieces.append(open_field(element))
+
     def _object(self, element: Element, line: _Line) -> None:
         """An embedded formula, chart, sheet or text."""
         inside = element.find(MATH)
@@ -466,6 +481,8 @@ _HANDLERS: dict[str, Callable[[_Reading, Element, _Line], None]] = {
     f"{TEXT}note": _Reading._note,
     f"{OFFICE}annotation": _Reading._annotation,
     f"{DRAW}frame": _Reading._frame,
+    f"{DRAW}control": _Reading._control,
+    f"{FIELD}fieldmark": _Reading._form_field,
     f"{CHART}title": _Reading._chart_title,
 }
 
@@ -596,14 +613,14 @@ def _length(text: str | None) -> float | None:
 
 OPEN_SLIDES = Parser(
     "odp",
-    3,
+    4,
     parse_open_slides,
     mimetype=b"presentation",
     media_types={".odp": "application/vnd.oasis.opendocument.presentation"},
 )
 OPEN_TEXT = Parser(
     "odt",
-    3,
+    4,
     parse_open_text,
     mimetype=b"opendocument",
     media_types={".odt": "application/vnd.oasis.opendocument.text"},

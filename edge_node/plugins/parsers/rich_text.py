@@ -18,6 +18,7 @@ from edge_node.documents.grids import Grid
 from edge_node.documents.parsers import Parser
 from edge_node.plugins.parsers.cells import Merge
 from edge_node.plugins.parsers.drawings import raised
+from edge_node.plugins.parsers.form_fields import word_field
 from edge_node.plugins.parsers.package import counted, usable_title
 from edge_node.plugins.parsers.struck import mark_struck
 from edge_node.plugins.parsers.symbols import joined_halves, unicode_symbols
@@ -67,7 +68,7 @@ _SIGNS = {
 _CONTROL_SIGNS = {b"~": " ", b"_": "-", b"\\": "\\", b"{": "{", b"}": "}"}
 _SKIPPED = frozenset(
     (
-        *("colortbl", "filetbl", "revtbl", "pict", "nonshppict", "fldinst", "nonesttables", "sp"),
+        *("colortbl", "filetbl", "revtbl", "pict", "nonshppict", "nonesttables", "sp"),
         *("shprslt", "xe", "tc", "bkmkstart", "bkmkend", "template", "pn", "falt", "panose"),
         *("ftnsep", "ftnsepc", "ftncn", "aftnsep", "aftnsepc", "aftncn", "atnid", "atndate"),
         *("atnref", "keycode", "author", "operator", "comment", "doccomm", "company", "subject"),
@@ -132,6 +133,16 @@ class _Font:
     is_symbol: bool = False
 
 
+@dataclass(slots=True)
+class _FormField:
+    """A form field of Word, as ``word_field`` takes it."""
+
+    kind: int = 0
+    result: int = 0
+    default: int = 0
+    entries: list[str] = field(default_factory=list)
+
+
 def parse_rich_text(name: str, data: bytes) -> ParsedDocument:
     """An .rtf file's blocks. Raises UnreadableDocument (``bad_office``)."""
     controls = len(data) - len(data.translate(None, _CONTROLS))
@@ -158,6 +169,7 @@ class _Reading:
         self.left_out = Counter[str]()
         self.fonts, self.styles = dict[int, _Font](), dict[int, _Style]()
         self.font, self.style = _Font(), _Style()
+        self.form = _FormField()
         self.default_page, self.default_font = "cp1252", 0
         self.edges: dict[bool, list[Edge]] = {False: [], True: []}  # by: of a nested table
         self.merge: Merge = ""
@@ -245,7 +257,11 @@ class _Reading:
         before, is_story = self.stack.pop()
         if is_story:
             self._end_story(self.stories.pop())
+        is_code = self.state.destination == "fldinst"
         self.state = before
+        if is_code and before.destination != "fldinst":
+            form, self.form = self.form, _FormField()
+            self._write(word_field(form.kind, form.result, form.default, form.entries))
 
     def _flush(self) -> None:
         """Decode the bytes that were collected: characters may have two."""
@@ -278,6 +294,8 @@ class _Reading:
                 story.pieces.append(raised(text, before) if state.is_raised else text)
                 if state.is_struck:
                     mark_struck(story.pieces, len(story.pieces) - 1)
+            case "ffl" if self.form.entries:
+                self.form.entries[-1] += text
             case "fonttbl":
                 self.font.name += text
             case "stylesheet":
@@ -441,6 +459,30 @@ class _Reading:
     def _unicode_form(self, _number: int | None) -> None:
         self.state = replace(self.state, destination=self.state.outer)
 
+    # Words of fields
+
+    def _field_code(self, _number: int | None) -> None:
+        self._destination("fldinst")
+
+    def _form_field(self, _number: int | None) -> None:
+        if self.state.destination == "fldinst":
+            self.form = _FormField()
+            self.state = replace(self.state, destination="formfield")
+
+    def _form_kind(self, number: int | None) -> None:
+        self.form.kind = number or 0
+
+    def _form_result(self, number: int | None) -> None:
+        self.form.result = number or 0
+
+    def _form_default(self, number: int | None) -> None:
+        self.form.default = number or 0
+
+    def _form_entry(self, _number: int | None) -> None:
+        if self.state.destination == "formfield":
+            self.form.entries.append("")
+            self.state = replace(self.state, destination="ffl")
+
     # Words of paragraphs
 
     def _reset_paragraph(self, _number: int | None) -> None:
@@ -540,6 +582,12 @@ _WORDS: dict[str, Callable[[_Reading, int | None], None]] = {
     "sub": _Reading._lower,
     "upr": _Reading._both_forms,
     "ud": _Reading._unicode_form,
+    "fldinst": _Reading._field_code,
+    "formfield": _Reading._form_field,
+    "fftype": _Reading._form_kind,
+    "ffres": _Reading._form_result,
+    "ffdefres": _Reading._form_default,
+    "ffl": _Reading._form_entry,
     "pard": _Reading._reset_paragraph,
     "s": _Reading._set_style,
     "outlinelevel": _Reading._set_outline,
@@ -578,5 +626,5 @@ def _is_number(block: Block) -> bool:
 
 
 RICH_TEXT = Parser(
-    "rtf", 3, parse_rich_text, heads=(b"{\\rtf",), media_types={".rtf": "application/rtf"}
+    "rtf", 4, parse_rich_text, heads=(b"{\\rtf",), media_types={".rtf": "application/rtf"}
 )

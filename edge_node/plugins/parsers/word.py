@@ -26,6 +26,7 @@ from edge_node.plugins.parsers.drawings import (
     raised,
 )
 from edge_node.plugins.parsers.equations import OMML, linear_omml
+from edge_node.plugins.parsers.form_fields import choice, tick
 from edge_node.plugins.parsers.numbering import VAL, Numbering, W, lists_of_word
 from edge_node.plugins.parsers.package import (
     BAD_PACKAGE,
@@ -157,6 +158,7 @@ class _Reading:
         return counted(
             (self.left_out["hidden"], "hidden passage", "hidden passages"),
             (self.left_out["embedded"], "embedded document", "embedded documents"),
+            (self.left_out["control"], "form control", "form controls"),
             (self.left_out["picture"], "large picture", "large pictures"),
         )
 
@@ -386,6 +388,10 @@ class _Reading:
     def _embedded(self, _element: Element, _flow: _Flow, _line: _Line) -> None:
         self.left_out["embedded"] += 1
 
+    def _control(self, _element: Element, _flow: _Flow, _line: _Line) -> None:
+        """A control of ActiveX, whose value is stored as its program likes."""
+        self.left_out["control"] += 1
+
     def _art(self, element: Element, _flow: _Flow, line: _Line) -> None:
         if text := element.get("string", "").strip():
             line.after.append(TextBlock("paragraph", text))
@@ -449,6 +455,7 @@ _HANDLERS: dict[str, Callable[[_Reading, Element, _Flow, _Line], None]] = {
     _CHARTEX: _Reading._chart,
     f"{DIAGRAM}relIds": _Reading._diagram,
     f"{_OFFICE}OLEObject": _Reading._embedded,
+    f"{W}control": _Reading._control,
     f"{_VML}textpath": _Reading._art,
     **dict.fromkeys(_SIGNS, _Reading._sign),
 }
@@ -504,16 +511,13 @@ def _form_value(element: Element) -> str:
     box = data.find(f"{W}checkBox")
     if box is not None:
         ticks = (box.find(f"{W}{name}") for name in ("checked", "default"))
-        return (
-            "☒" if is_true(next((each for each in ticks if each is not None), None), VAL) else "☐"
-        )
+        return tick(is_true(next((each for each in ticks if each is not None), None), VAL))
     choices = data.find(f"{W}ddList")
     if choices is None:
         return ""
-    entries = choices.findall(f"{W}listEntry")
+    entries = [entry.get(VAL, "") for entry in choices.findall(f"{W}listEntry")]
     at = _property(choices, "result") or _property(choices, "default") or "0"
-    chosen = entries[int(at)] if at.isdecimal() and int(at) < len(entries) else None
-    return "" if chosen is None else chosen.get(VAL, "")
+    return choice(entries, int(at)) if at.isdecimal() else ""
 
 
 def _is_large(drawing: Element) -> bool:
@@ -575,7 +579,7 @@ def _span(properties: Element | None, name: str, default: int) -> int:
 
 WORD = Parser(
     "word",
-    3,
+    4,
     parse_word,
     members=("word/document.xml",),
     media_types={

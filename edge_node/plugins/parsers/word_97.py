@@ -24,6 +24,7 @@ from edge_node.documents.grids import Grid
 from edge_node.documents.parsers import Parser
 from edge_node.documents.readers.text import MAX_TEXT_CHARS, too_large
 from edge_node.plugins.parsers.cells import Merge
+from edge_node.plugins.parsers.form_fields import stored_field
 from edge_node.plugins.parsers.numbering import LEVELS, Level, NumberedList, Numbering
 from edge_node.plugins.parsers.package import counted, usable_title
 from edge_node.plugins.parsers.symbols import joined_halves, unicode_symbols
@@ -55,6 +56,8 @@ _SIGNS = {"\x0b": "\n", "\x0e": "\n", "\x1e": "-", "\x1f": ""}
 _ENDS = frozenset("\r\x07\x0c")
 _MOST_HEADING_CHARS = 300
 _HUGE = 0x6646
+_HAS_DATA, _DATA_AT = 0x0806, 0x6A03  # of a sign: it stands for data, and where these lie
+_FORM_SIGN = "\x01"
 _SIZES = {
     0: 1,
     1: 1,
@@ -182,6 +185,7 @@ class _Reading:
             raise too_large(name, f"holds more than {MAX_TEXT_CHARS} characters of text")
         self._starts = [piece.start for piece in self.pieces]
         self._paragraphs = _Runs(streams, _PARAGRAPHS)
+        self._form_values = dict[int, str]()
         self.text = self._shown_text()
         self._notes = self._all_notes()
         self._marks = Counter[str]()
@@ -223,6 +227,8 @@ class _Reading:
         text = "".join(_decoded(self.streams.main, piece, self._page) for piece in self.pieces)
         signs: list[str] | None = None
         for start, end, runs in _Runs(self.streams, _RUNS).all():
+            if value := _form_value(runs, self.streams.data):
+                self._form_values |= dict.fromkeys(self._characters(start, end), value)
             shown = _run_shown(runs)
             if shown is None:
                 continue
@@ -312,6 +318,8 @@ class _Reading:
             mark, blocks = self._note(at)
             line.add(mark)
             flow.after += blocks
+        elif sign == _FORM_SIGN and at in self._form_values:
+            line.pieces.append(self._form_values[at])
         else:
             line.add(_SIGNS.get(sign, ""))
 
@@ -473,6 +481,16 @@ def _run_shown(properties: dict[int, bytes]) -> str | None:
     return unicode_symbols(sign, "Symbol")
 
 
+def _form_value(properties: dict[int, bytes], data: bytes) -> str:
+    """What the form field shows whose sign has these properties."""
+    if properties.get(_HAS_DATA, b"\0")[0] != 1 or _DATA_AT not in properties:
+        return ""
+    try:
+        return stored_field(data, struct.unpack("<I", properties[_DATA_AT])[0])
+    except struct.error:
+        return ""
+
+
 class _Runs:
     """Properties by place in the file, from the pages that a table of the other stream names."""
 
@@ -604,5 +622,5 @@ def _edges(definition: bytes) -> Iterator[Edge]:
 
 
 WORD_97 = Parser(
-    "doc", 2, parse_old_word, streams=("WordDocument",), media_types={".doc": "application/msword"}
+    "doc", 3, parse_old_word, streams=("WordDocument",), media_types={".doc": "application/msword"}
 )

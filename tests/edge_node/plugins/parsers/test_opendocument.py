@@ -70,6 +70,24 @@ def test_deleted_and_hidden_text_is_left_out_and_hidden_text_is_counted():
     assert parsed.shortfalls == (("left_out", "2 hidden passages are not in the text."),)
 
 
+def test_what_was_filled_into_a_form_is_read():
+    controls = {
+        "c1": '<form:text form:id="c1" form:current-value="Mira Holt"/>',
+        "c2": '<form:checkbox form:id="c2" form:label="fasting" form:current-state="checked"/>',
+        "c3": '<form:radio form:id="c3" form:label="urgent"/>',
+        "c4": '<form:listbox form:id="c4"><form:option form:label="oral"/>'
+        '<form:option form:label="s.c." form:current-selected="true"/></form:listbox>',
+        "c5": '<form:password form:id="c5" form:current-value="hunter2"/>',
+    }
+    forms = f"<office:forms><form:form>{''.join(controls.values())}</form:form></office:forms>"
+    shown = [f'<draw:control draw:control="{name}"/>' for name in controls]
+    assert text_of(forms + p("Form: " + ", ".join(shown))) == "Form: Mira Holt, ☒ fasting, ☐ urgent, s.c.,"
+    assert text_of(forms + shown[0] + p("End.")) == "Mira Holt\n\nEnd."
+    kind = "vnd.oasis.opendocument.field.FORM"
+    checked = '<field:param field:name="Checkbox_Checked" field:value="true"/>'
+    assert text_of(p(f'Ready <field:fieldmark field:type="{kind}CHECKBOX">{checked}</field:fieldmark>')) == "Ready ☒"
+
+
 def test_notes_comments_and_text_boxes_stand_behind_their_paragraph():
     note = f"<text:note><text:note-citation>1</text:note-citation><text:note-body>{p('Since May.')}</text:note-body></text:note>"
     comment = f"<office:annotation><dc:creator>Ada Quist</dc:creator>{p('Why?')}</office:annotation>"

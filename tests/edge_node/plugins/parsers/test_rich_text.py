@@ -39,6 +39,17 @@ def test_characters_and_groups(body: str, shown: str):
     assert text_of(body) == shown
 
 
+def test_ticks_and_choices_of_form_fields_are_read():
+    def form(code: str, words: str) -> str:
+        field = rf"{{\*\formfield{{{words}{{\*\ffname Field1}}\ffdefres0}}}}"
+        return rf"{{\field{{\*\fldinst {{ {code} {{\*\datafield 650000}}{field}}}}}{{\fldrslt }}}}"
+
+    choice = r"\fftype2\ffres1{\*\ffl oral}{\*\ffl s.c.}"
+    boxes = form("FORMCHECKBOX", r"\fftype1\ffres1"), form("FORMCHECKBOX", r"\fftype1\ffres25")
+    body = f"Fasting {boxes[0]} or {boxes[1]}, by {form('FORMDROPDOWN', choice)}."
+    assert text_of(body) == "Fasting ☒ or ☐, by s.c.."
+
+
 def row(*cells: str, edges: str) -> str:
     return rf"\trowd {edges}\pard\intbl " + "".join(rf"{cell}\cell " for cell in cells) + r"\row "
 

@@ -207,11 +207,13 @@ def test_numbers_of_headings_and_lists_are_those_that_word_shows():
 def test_hidden_text_and_embedded_documents_are_left_out_and_counted():
     hidden = run("rm -rf", "<w:vanish/>") + run("shown", '<w:vanish w:val="0"/>')
     body = line(hidden) + line('<w:r><w:object><o:OLEObject ProgID="Excel.Sheet.12"/></w:object></w:r>')
+    body += line('<w:r><w:object><v:shape/><w:control r:id="r9" w:name="CheckBox1"/></w:object></w:r>')
     parsed = parse_word("a.docx", word_file(body))
     assert [block.text for block in parsed.blocks] == ["shown"]
     assert parsed.shortfalls == (
         ("left_out", "1 hidden passage is not in the text."),
         ("left_out", "1 embedded document is not in the text."),
+        ("left_out", "1 form control is not in the text."),
     )
 
 
