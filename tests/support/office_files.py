@@ -145,16 +145,17 @@ def shape(text: str, *, kind: str = "", at: tuple[int, int] | None = None, size:
     return f"<p:sp>{head}<p:spPr>{place}</p:spPr><p:txBody>{lines}</p:txBody></p:sp>"
 
 
-def chart(title: str, series: dict[str, dict[str, float]]) -> str:
-    """A bar chart: by series, the value of each category."""
+def chart(title: str, series: dict[str, dict[str, float]], codes: tuple[str, str] = ("General", "General")) -> str:
+    """A bar chart: by series, the value of each category. ``codes``: the formats of both."""
+    of_labels, of_numbers = (f"<c:formatCode>{code}</c:formatCode>" for code in codes)
     drawn = ""
     for name, values in series.items():
         labels = _points(values)
         numbers = _points(map(str, values.values()))
         drawn += (
             f"<c:ser><c:tx><c:strRef><c:strCache>{_points([name])}</c:strCache></c:strRef></c:tx>"
-            f"<c:cat><c:strRef><c:strCache>{labels}</c:strCache></c:strRef></c:cat>"
-            f"<c:val><c:numRef><c:numCache>{numbers}</c:numCache></c:numRef></c:val></c:ser>"
+            f"<c:cat><c:strRef><c:strCache>{of_labels}{labels}</c:strCache></c:strRef></c:cat>"
+            f"<c:val><c:numRef><c:numCache>{of_numbers}{numbers}</c:numCache></c:numRef></c:val></c:ser>"
         )
     words = f"<a:p><a:r><a:t>{title}</a:t></a:r></a:p>"
     head = f"<c:title><c:tx><c:rich>{words}</c:rich></c:tx></c:title>"

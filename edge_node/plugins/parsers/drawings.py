@@ -9,7 +9,8 @@ from itertools import islice, zip_longest
 from edge_node.documents.blocks import Block, TextBlock
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import laid_out
-from edge_node.plugins.parsers.package import RELATIONSHIPS, Element, Package
+from edge_node.plugins.parsers.number_formats import moment, stated
+from edge_node.plugins.parsers.package import RELATIONSHIPS, Element, Package, is_true
 from edge_node.plugins.parsers.struck import STRUCK
 
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
@@ -26,6 +27,7 @@ _GENERATED = re.compile(
     r"|AI-generated content may be incorrect\.?)",
     re.IGNORECASE | re.DOTALL,
 )
+_NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?")
 _RAISED = str.maketrans("0123456789+-−()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾")
 
 
@@ -102,8 +104,10 @@ def chart_blocks(package: Package, part: str) -> Iterator[Block]:
             yield TextBlock("caption", f"Axis: {axis}")
     series = list(chart.iter(f"{CHART}ser"))
     names = [_series_name(each, number) for number, each in enumerate(series, start=1)]
-    columns = [_points(each, ("cat", "xVal")) for each in series]
-    values = [_points(each, ("val", "yVal")) for each in series]
+    date_base = tree.find(f"{CHART}date1904")
+    is_1904 = is_true(date_base, "val")
+    columns = [_points(each, ("cat", "xVal"), is_1904=is_1904) for each in series]
+    values = [_points(each, ("val", "yVal"), is_1904=is_1904) for each in series]
     yield from _chart_grid(names, columns, values)
 
 
@@ -117,7 +121,7 @@ def _series_name(series: Element, number: int) -> str:
     return words.strip() or f"Series {number}"
 
 
-def _points(series: Element, names: Sequence[str]) -> dict[int, str]:
+def _points(series: Element, names: Sequence[str], *, is_1904: bool) -> dict[int, str]:
     """Index -> text of the cached values; several levels of categories are joined."""
     points = dict[int, str]()
     for name in names:
@@ -125,19 +129,24 @@ def _points(series: Element, names: Sequence[str]) -> dict[int, str]:
             at = int(point.get("idx", "-1"))
             value = (point.findtext(f"{CHART}v") or "").strip()
             if 0 <= at < _MOST_POINTS and value:
-                points[at] = f"{value} {points[at]}" if at in points else _shown_number(value)
+                code = point.get("formatCode") or point.getparent().findtext(f"{CHART}formatCode")
+                shown = _shown_value(value, code or "", is_1904=is_1904)
+                points[at] = f"{value} {points[at]}" if at in points else shown
     return points
 
 
-def _shown_number(value: str) -> str:
-    """A stored number without the tail of its binary form.
+def _shown_value(value: str, code: str, *, is_1904: bool = False) -> str:
+    """A stored number by its format, without the tail of its binary form; a text as it is.
 
-    >>> _shown_number('4.3'), _shown_number('8.1999999999999993'), _shown_number('1st Qtr')
-    ('4.3', '8.2', '1st Qtr')
+    >>> _shown_value('4.3', ''), _shown_value('8.1999999999999993', ''), _shown_value('Q1', '')
+    ('4.3', '8.2', 'Q1')
+    >>> _shown_value('45413', 'm/d/yyyy'), _shown_value('0.25', '0%')
+    ('2024-05-01', '25%')
     """
-    if not re.fullmatch(r"-?\d+\.\d{12,}", value):
+    if not _NUMBER.fullmatch(value):
         return value
-    return f"{float(value):.12g}"
+    number = float(value)
+    return moment(number, code, is_1904=is_1904) or stated(number, code)
 
 
 def _chart_grid(
@@ -168,7 +177,8 @@ def _extended_chart(tree: Element) -> Iterator[Block]:
     for data in tree.iter("{http://schemas.microsoft.com/office/drawing/2014/chartex}data"):
         columns = list[list[str]]()
         for level in data.iter("{http://schemas.microsoft.com/office/drawing/2014/chartex}lvl"):
-            columns += [[(point.text or "").strip() for point in level]]
+            code = level.get("formatCode", "")
+            columns += [[_shown_value((point.text or "").strip(), code) for point in level]]
         lines = list(islice(zip_longest(*columns, fillvalue=""), _MOST_POINTS))
         if lines:
             yield laid_out(list(map(GridCell, line)) for line in lines)

@@ -26,8 +26,8 @@ from edge_node.plugins.parsers.number_formats import (
     MAX_WHOLE,
     general,
     is_percent,
-    is_scaled,
-    shown,
+    percent,
+    stated,
 )
 from edge_node.plugins.parsers.open_sheets import (
     OpenSheet,
@@ -261,14 +261,8 @@ def _show_as_formatted(
         value = values[column] if column < len(values) else ""
         if isinstance(value, bool) or not isinstance(value, int | float):
             continue
-        text = shown(value, code)
-        number: Cell = row[column].value
-        if is_percent(code):
-            number = f"{value * 100:.12g}%"
-            if len(number) > len(text):
-                text = f"{text} ({general(value)})"
-        elif is_scaled(code):
-            text = f"{text} ({general(value)})"
+        text = stated(value, code)
+        number: Cell = percent(value) if is_percent(code) else row[column].value
         row[column] = GridCell(text, number if text else None)
 
 

@@ -439,7 +439,7 @@ def _area(box: Box) -> float:
 
 SLIDES = Parser(
     "pptx",
-    3,
+    4,
     parse_slides,
     members=("ppt/presentation.xml",),
     media_types={

@@ -71,6 +71,14 @@ def test_a_chart_is_rows_of_categories_and_values():
     )
 
 
+def test_days_and_percents_of_a_chart_are_shown_by_their_formats():
+    growth = {"Beds": {"45413": 0.25, "45444.5": 0.0375}}
+    drawn = frame('<a:graphic><c:chart r:id="chart"/></a:graphic>')
+    assert shown(drawn, chart=chart("Growth", growth, ("m/d/yyyy", "0%"))).text == (
+        "Chart: Growth\nCategory: 2024-05-01; Beds: 25%.\nCategory: 2024-06-01; Beds: 4% (0.0375)."
+    )
+
+
 def test_a_diagram_is_a_list_below_its_parents():
     def point(identifier: int, text: str) -> str:
         words = f"<dgm:t><a:p><a:r><a:t>{text}</a:t></a:r></a:p></dgm:t>"
