@@ -17,6 +17,8 @@ DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
 DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+LARGE = 8 * 5  # square centimetres: a picture that may be a scanned page
+EMU = 360_000  # in a centimetre
 _MOST_POINTS = 20_000  # of a chart
 _MOST_LEVELS = 20  # of a diagram
 _FILE_NAME = re.compile(
@@ -72,6 +74,12 @@ def described(description: str | None) -> Iterator[TextBlock]:
     text = _GENERATED.sub("", description or "").strip()
     if text and not _FILE_NAME.fullmatch(text):
         yield TextBlock("caption", f"Picture: {text}")
+
+
+def is_large(extent: Element | None) -> bool:
+    """Whether a picture of this size may be a scanned page."""
+    sides = ("", "") if extent is None else (extent.get("cx", ""), extent.get("cy", ""))
+    return all(map(str.isdecimal, sides)) and int(sides[0]) * int(sides[1]) >= LARGE * EMU**2
 
 
 def drawing_text(element: Element) -> str:

@@ -13,7 +13,7 @@ from edge_node.documents.grids import EMPTY, laid_out
 from edge_node.documents.parsers import Parser
 from edge_node.documents.readers.text import check_pages
 from edge_node.plugins.parsers.cells import cell_text, with_row_name
-from edge_node.plugins.parsers.drawings import described, raised
+from edge_node.plugins.parsers.drawings import LARGE, described, raised
 from edge_node.plugins.parsers.equations import linear_mathml
 from edge_node.plugins.parsers.form_fields import (
     FIELD,
@@ -44,7 +44,6 @@ _MOST_OBJECTS_DEEP = 3  # a chart in a sheet in a text
 _MOST_REPEATED = 64  # cells or rows that are stated once
 _MOST_SPACES = 100
 _MOST_STYLES_ABOVE = 20
-_LARGE = 8 * 5  # square centimetres: a picture that may be a scanned page
 _LEVELS = 10
 _SKIPPED = frozenset(
     [
@@ -400,7 +399,7 @@ class _Reading:
                 width, height = (
                     _length(element.get(f"{SVG}{side}")) for side in ("width", "height")
                 )
-                is_large = (width or 0) * (height or 0) >= _LARGE
+                is_large = (width or 0) * (height or 0) >= LARGE
                 self._left_out["picture"] += not caption and is_large
                 return
 

@@ -22,7 +22,8 @@ class SheetView:
     ``formats`` gives anew the formats of cells, by row; not those that change nothing.
     ``notes``: cell ("B2") and words. ``texts``: of text boxes, and titles of charts.
     ``errors``: cells like "#N/A"; ``uncomputed``: formulas whose value the file lacks;
-    ``unread_parts``: damaged files in the file, of notes, formats or drawings.
+    ``unread_parts``: files in the file, of notes, formats or drawings, that are damaged, or more
+    than are read. ``margins``: headers and footers with words; ``pictures``: large ones.
     """
 
     formats: Callable[[], Iterable[CellFormat]] = no_formats
@@ -33,6 +34,9 @@ class SheetView:
     errors: int = 0
     uncomputed: int = 0
     unread_parts: int = 0
+    margins: int = 0
+    pictures: int = 0
+    embedded: int = 0
 
     def codes_by_row(self) -> Iterator[tuple[int, Mapping[int, str]]]:
         """Each row with formats, and the code of each of its columns that has one."""

@@ -17,6 +17,8 @@ from edge_node.plugins.parsers.drawings import (
     COMPATIBILITY,
     DIAGRAM,
     DRAWING,
+    EMU,
+    LARGE,
     chart_blocks,
     chosen_alternative,
     described,
@@ -52,7 +54,6 @@ _NUMBERS = {  # of a:buAutoNum: how a number is shown
     "romanLc": "lowerRoman",
     "romanUc": "upperRoman",
 }
-_LARGE = 8 * 5 * 360_000**2  # square EMU: a picture of 8 by 5 cm
 _MOST_SPAN = 1_000
 _DEEPEST_GROUP = 30
 
@@ -270,7 +271,7 @@ class _Slide:
             about = element.find(f"./*/{_SLIDES}cNvPr")
             caption = list(described("" if about is None else about.get("descr")))
             yield from caption
-            if not caption and shape.box and _area(shape.box) >= _LARGE:
+            if not caption and shape.box and _area(shape.box) >= LARGE * EMU**2:
                 self.reading.leave_out("picture")
 
     def _frame(self, element: Element) -> Iterator[Block]:

@@ -23,6 +23,7 @@ from edge_node.plugins.parsers.drawings import (
     chosen_alternative,
     described,
     diagram_blocks,
+    is_large,
     raised,
 )
 from edge_node.plugins.parsers.equations import OMML, linear_omml
@@ -50,7 +51,6 @@ _MOST_STYLES_ABOVE = 20  # each is based on the next
 _MOST_SPAN = 1_000
 _MOST_LAYOUTS = 3  # of the rows of a table; one that has more is a form, without names of columns
 _MOST_HEADING_CHARS = 300  # a paragraph that is longer is none, whatever its style
-_LARGE = 8 * 5 * 360_000**2  # square EMU: a picture of 8 by 5 cm, which may be a scanned page
 _SKIPPED = frozenset(
     f"{W}{name}"
     for name in (
@@ -374,7 +374,7 @@ class _Reading:
             about = element.find(f".//{_PLACED}docPr")
             blocks = list(described(about.get("descr") if about is not None else ""))
             line.after += blocks
-            self.left_out["picture"] += not blocks and _is_large(element)
+            self.left_out["picture"] += not blocks and is_large(element.find(f".//{_PLACED}extent"))
         self._inline(element, flow, line)
 
     def _chart(self, element: Element, flow: _Flow, line: _Line) -> None:
@@ -518,12 +518,6 @@ def _form_value(element: Element) -> str:
     entries = [entry.get(VAL, "") for entry in choices.findall(f"{W}listEntry")]
     at = _property(choices, "result") or _property(choices, "default") or "0"
     return choice(entries, int(at)) if at.isdecimal() else ""
-
-
-def _is_large(drawing: Element) -> bool:
-    extent = drawing.find(f".//{_PLACED}extent")
-    sides = ("", "") if extent is None else (extent.get("cx", ""), extent.get("cy", ""))
-    return all(side.isdecimal() for side in sides) and int(sides[0]) * int(sides[1]) >= _LARGE
 
 
 def _inside(element: Element, name: str, properties: str) -> Iterator[Element]:

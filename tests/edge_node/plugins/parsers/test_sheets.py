@@ -1,6 +1,7 @@
 """Spreadsheets as a person sees them."""
 
 import io
+import struct
 import zipfile
 from datetime import date, time, timedelta
 
@@ -11,8 +12,10 @@ from openpyxl.comments import Comment
 
 from edge_node.documents.blocks import to_text
 from edge_node.documents.readers.text import ReadText
+from edge_node.plugins.parsers import xlsx_view
 from edge_node.plugins.parsers.sheets import parse_sheet
 from shared.errors import UnreadableDocument
+from tests.support.office_files import relations, zipped
 
 OPEN = """<office:document-content xmlns:office="urn:oasis:names:tc:opendocument:xmlns:office:1.0"
  xmlns:table="urn:oasis:names:tc:opendocument:xmlns:table:1.0"
@@ -136,6 +139,63 @@ def test_notes_of_cells_and_titles_of_charts_are_read():
     found = read(saved(book))
     assert found.text == "Ward: Juniper; Beds: 28.\n\nB2: ask Mira\n\nBeds by ward"
     assert found.places[1][1] == "Wards, B2"
+
+
+def test_pictures_margins_and_what_is_embedded_are_counted_unless_words_stand_for_them():
+    book = workbook([["Ward", "Beds"], ["Juniper", 28]])
+    book.active.oddHeader.center.text = "Only for nurses"
+    book.active.oddFooter.center.text = "Page &P of &N"
+    names = 'xmlns:xdr="x" xmlns:a="y"'
+    size = '<xdr:spPr><a:xfrm><a:ext cx="5000000" cy="5000000"/></a:xfrm></xdr:spPr>'
+    pictures = (f"<xdr:pic><xdr:nvPicPr><xdr:cNvPr descr='{about}'/></xdr:nvPicPr>{size}</xdr:pic>" for about in ("", "Plan of the ward"))
+    more = {
+        "xl/worksheets/_rels/sheet1.xml.rels": relations({"r1": "drawing ../drawing.xml", "r2": "oleObject ../a.bin"}),
+        "xl/drawing.xml": f"<xdr:wsDr {names}>{''.join(pictures)}</xdr:wsDr>",
+    }
+    with zipfile.ZipFile(io.BytesIO(saved(book))) as archive:
+        parts = {name: archive.read(name) for name in archive.namelist()}
+    found = read(zipped(parts | more))
+    assert found.text == "Ward: Juniper; Beds: 28.\n\nPicture: Plan of the ward"
+    assert [words for _, words in found.shortfalls] == [
+        "1 header or footer is not in the text.",
+        "1 large picture is not in the text.",
+        "1 embedded document is not in the text.",
+    ]
+
+
+def binary_workbook() -> bytes:
+    def record(kind: int, *parts: bytes) -> bytes:
+        head = bytes([kind]) if kind < 128 else bytes([kind & 127 | 128, kind >> 7])
+        return head + bytes([sum(map(len, parts))]) + b"".join(parts)
+
+    def text(words: str) -> bytes:
+        return struct.pack("<I", len(words)) + words.encode("utf-16-le")
+
+    rows = b""
+    for number, cells in enumerate((("Ward", "Beds"), ("Juniper", 28.0))):
+        rows += record(0, struct.pack("<I13x", number))
+        for column, value in enumerate(cells):
+            place = struct.pack("<II", column, 0)
+            rows += record(6, place, text(value)) if isinstance(value, str) else record(5, place, struct.pack("<d", value))
+    sheet = record(129) + record(148, struct.pack("<4I", 0, 1, 0, 1)) + record(145) + rows + record(146) + record(130)
+    book = record(131) + record(143) + record(156, struct.pack("<II", 0, 1), text("r1"), text("Wards")) + record(144) + record(132)
+    return zipped(
+        {
+            "xl/workbook.bin": book,
+            "xl/_rels/workbook.bin.rels": relations({"r1": "worksheet worksheets/sheet1.bin"}),
+            "xl/worksheets/sheet1.bin": sheet,
+        }
+    )
+
+
+def test_a_workbook_whose_looks_are_not_read_says_so(monkeypatch: pytest.MonkeyPatch):
+    found = read(binary_workbook(), "a.xlsb")
+    assert found.text == "Ward: Juniper; Beds: 28."
+    assert found.shortfalls[0][1].startswith("The looks of 1 sheet are not known: hidden cells")
+    book = workbook([["Ward", "Beds"], ["Juniper", 28]])
+    book.active["B2"].comment = Comment("ask Mira", "Tom")
+    monkeypatch.setattr(xlsx_view, "MAX_PARTS", 2)
+    assert read(saved(book)).shortfalls == (("part_unread", "1 part of the file, of notes, formats or drawings, is not in the text."),)
 
 
 def test_two_tables_of_a_sheet_have_names_of_their_own():
