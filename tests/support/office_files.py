@@ -96,15 +96,15 @@ def word_table(*rows: list[str]) -> str:
     return f"<w:tbl>{''.join(lines)}</w:tbl>"
 
 
-def open_file(kind: str, body: str, *, styles: str = "", **parts: str) -> bytes:
-    """An OpenDocument file of a kind: "text" or "presentation"; ``styles``: its automatic styles."""
+def open_file(kind: str, body: str, *, styles: str = "", common: str = "", **parts: str) -> bytes:
+    """An OpenDocument file of a kind, "text" or "presentation"; its automatic styles, and those in common."""
     automatic = f"<office:automatic-styles>{styles}</office:automatic-styles>"
     content = f"{automatic}<office:body><office:{kind}>{body}</office:{kind}></office:body>"
     files: dict[str, str | bytes] = {
         "mimetype": f"application/vnd.oasis.opendocument.{kind}",
         "content.xml": element("office:document-content", content, OPEN_NAMESPACES),
     }
-    for name, inside in parts.items():
+    for name, inside in ({"styles": common} | parts).items():
         path = name.replace("__", "/") + ".xml"
         files[path] = element("office:document-content", inside, OPEN_NAMESPACES)
     return zipped(files)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock, TextKind
@@ -31,6 +31,7 @@ from edge_node.plugins.parsers.package import (
     resolved,
     usable_title,
 )
+from edge_node.plugins.parsers.page_margins import margin_blocks
 from edge_node.plugins.parsers.reading_order import Box, reading_order
 from edge_node.plugins.parsers.struck import mark_struck
 from shared.errors import UnreadableDocument
@@ -63,7 +64,10 @@ _SKIPPED = frozenset(
         ),
     ]
 )
-_UNREAD_FRAMES = frozenset({"date-time", "footer", "header", "page-number", "page"})
+_UNREAD_FRAMES = frozenset({"header", "page-number", "page"})
+_FOOTERS = ("footer", "date-time")
+_DAYS = (f"{TEXT}date", f"{TEXT}time", f"{SHOW}date-time")
+_PAGE_NUMBERS = (f"{TEXT}page-number", f"{TEXT}page-count")
 _KINDS = {
     "1": "decimal",
     "a": "lowerLetter",
@@ -151,6 +155,7 @@ class _Reading:
         self._notes = 0
         self._counters = dict[str, list[int]]()
         self._depth = 0
+        self._footers = set[str]()
 
     def title(self) -> str:
         """The stated title."""
@@ -161,6 +166,7 @@ class _Reading:
         """What of the document is not in the text."""
         return counted(
             (self._left_out["hidden"], "hidden passage", "hidden passages"),
+            (self._left_out["row"], "hidden row", "hidden rows"),
             (self._left_out["slide"], "hidden slide", "hidden slides"),
             (self._left_out["embedded"], "embedded document", "embedded documents"),
             (self._left_out["picture"], "large picture", "large pictures"),
@@ -192,11 +198,8 @@ class _Reading:
         for margin in self.common.iter(*(f"{STYLE}{kind}{end}" for end in ("", "-left", "-first"))):
             if margin.get(f"{STYLE}display") == "false":
                 continue
-            for block in self._blocks(margin):
-                text = block.text.strip() if isinstance(block, TextBlock) else repr(block)
-                if text not in seen and not text.isdecimal():
-                    seen.add(text)
-                    yield block
+            has_number = next(margin.iter(*_PAGE_NUMBERS), None) is not None
+            yield from margin_blocks(self._blocks(margin), seen, has_page_number=has_number)
 
     # Slides
 
@@ -210,9 +213,11 @@ class _Reading:
             yield from rest
         others = [shape for shape in shapes if shape not in titles]
         yield from self._in_order(others)
+        for kind in _FOOTERS:
+            yield from self._declared(page, kind)
         for notes in page.iterchildren(f"{SHOW}notes"):
             for frame in notes:
-                if frame.get(f"{SHOW}class") in _UNREAD_FRAMES:
+                if frame.get(f"{SHOW}class") in (*_UNREAD_FRAMES, *_FOOTERS):
                     continue
                 text, rest = cell_text(self._blocks([frame]))
                 if text:
@@ -226,7 +231,26 @@ class _Reading:
         placed = [at for at, box in enumerate(boxes) if box is not None]
         order = [placed[at] for at in reading_order([box for box in boxes if box is not None])]
         for at in [*order, *(at for at in range(len(read)) if boxes[at] is None)]:
-            yield from self._blocks([read[at]])
+            blocks = self._blocks([read[at]])
+            if read[at].get(f"{SHOW}class") in _FOOTERS:
+                is_automatic = next(read[at].iter(*_DAYS), None) is not None
+                blocks = iter(()) if is_automatic else self._new_footers(blocks)
+            yield from blocks
+
+    def _declared(self, page: Element, kind: str) -> Iterator[Block]:
+        """The footer or day that a slide takes from the presentation."""
+        name = page.get(f"{SHOW}use-{kind}-name")
+        style = page.get(f"{DRAW}style-name", "")
+        if name is None or (style, kind) in self._styles.without_footer:
+            return
+        for declared in self.content.iter(f"{SHOW}{kind}-decl"):
+            is_fixed = declared.get(f"{SHOW}source", "fixed") == "fixed"
+            if declared.get(f"{SHOW}name") == name and is_fixed:
+                blocks = [TextBlock("paragraph", "".join(declared.itertext()).strip())]
+                yield from self._new_footers(blocks)
+
+    def _new_footers(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        return margin_blocks(blocks, self._footers, has_page_number=False)
 
     # Blocks
 
@@ -441,7 +465,7 @@ class _Reading:
 
     def _table(self, element: Element) -> Iterator[Block]:
         """A grid, and behind it what no cell can hold; one of a single column is but a frame."""
-        lines = list(_table_rows(element, is_heading=False))
+        lines = list(self._rows(element, is_heading=False))
         if all(len(cells) <= 1 for cells, _, _ in lines):
             for cells, _, _ in lines:
                 for cell in cells:
@@ -461,6 +485,22 @@ class _Reading:
             rows[0] = [GridCell("Category", is_heading=True), *rows[0][1:]]
         yield laid_out(rows)
         yield from rest
+
+    def _rows(
+        self, element: Element, *, is_heading: bool
+    ) -> Iterator[tuple[list[Element], bool, int]]:
+        """Of each row its own cells, whether it is a heading, and how often it stands there."""
+        for child in element:
+            if child.tag == f"{TABLE}table-row":
+                cells = [cell for cell in child if cell.tag == f"{TABLE}table-cell"]
+                if child.get(f"{TABLE}visibility", "visible") == "visible":
+                    repeated = min(_count(child, "number-rows-repeated"), _MOST_REPEATED)
+                    yield cells, is_heading, repeated
+                else:
+                    self._left_out["row"] += any(map(str.strip, child.itertext()))
+            elif child.tag in _ROW_GROUPS:
+                inside = is_heading or child.tag == f"{TABLE}table-header-rows"
+                yield from self._rows(child, is_heading=inside)
 
     def _grid_cells(self, cell: Element, is_heading: bool, rest: list[Block]) -> list[GridCell]:
         text, others = cell_text(self._blocks(cell))
@@ -491,6 +531,7 @@ class _Styles:
 
     def __init__(self, trees: list[Element]) -> None:
         self.hidden, self.superscript, self.hidden_pages = set[str](), set[str](), set[str]()
+        self.without_footer = set[tuple[str, str]]()  # style of a slide, and which of _FOOTERS
         self.lists = dict[str, _ListStyle]()
         self._strikes = dict[str, str]()
         self.outline: _ListStyle = {}
@@ -514,6 +555,9 @@ class _Styles:
                 self._strikes[name] = stroke
             if properties.get(f"{STYLE}text-position", "").startswith("super"):
                 self.superscript.add(name)
+            for kind in _FOOTERS:
+                if properties.get(f"{SHOW}display-{kind}") == "false":
+                    self.without_footer.add((name, kind))
             if properties.get(f"{SHOW}visibility") == "hidden":
                 self.hidden_pages.add(name)
 
@@ -556,19 +600,6 @@ def _levels(style: Element) -> _ListStyle:
             _count(element, "display-levels", TEXT),
         )
     return levels
-
-
-def _table_rows(element: Element, *, is_heading: bool) -> Iterator[tuple[list[Element], bool, int]]:
-    """Of each row its own cells, whether it is a heading, and how often it stands there."""
-    for child in element:
-        if child.tag == f"{TABLE}table-row":
-            cells = [cell for cell in child if cell.tag == f"{TABLE}table-cell"]
-            if child.get(f"{TABLE}visibility", "visible") == "visible":
-                repeated = min(_count(child, "number-rows-repeated"), _MOST_REPEATED)
-                yield cells, is_heading, repeated
-        elif child.tag in _ROW_GROUPS:
-            inside = is_heading or child.tag == f"{TABLE}table-header-rows"
-            yield from _table_rows(child, is_heading=inside)
 
 
 _ROW_GROUPS = frozenset(

@@ -20,6 +20,7 @@ from edge_node.plugins.parsers.cells import Merge
 from edge_node.plugins.parsers.drawings import raised
 from edge_node.plugins.parsers.form_fields import word_field
 from edge_node.plugins.parsers.package import counted, usable_title
+from edge_node.plugins.parsers.page_margins import counts_pages, margin_blocks
 from edge_node.plugins.parsers.struck import mark_struck
 from edge_node.plugins.parsers.symbols import joined_halves, unicode_symbols
 from edge_node.plugins.parsers.table_flow import MOST_LEVELS, Edge, TableFlow
@@ -165,6 +166,7 @@ class _Reading:
         ]()  # the state outside, and whether the group is a story
         self.stories = [_Story("body")]
         self.margins = dict[str, list[Block]]()
+        self.numbered_margins = set[str]()
         self.values = dict[str, str]()
         self.left_out = Counter[str]()
         self.fonts, self.styles = dict[int, _Font](), dict[int, _Style]()
@@ -195,13 +197,11 @@ class _Reading:
     def all_blocks(self) -> Iterator[Block]:
         """Headers, the text, footers; each text of a margin once."""
         for kind in ("header", "footer"):
-            seen = list[Block]()
+            seen = set[str]()
             for name, blocks in sorted(self.margins.items()):
                 if name.startswith(kind):
-                    seen += [
-                        block for block in blocks if block not in seen and not _is_number(block)
-                    ]
-            yield from seen
+                    has_number = name in self.numbered_margins
+                    yield from margin_blocks(blocks, seen, has_page_number=has_number)
             yield from self.stories[0].flow.blocks if kind == "header" else ()
 
     # Tokens
@@ -294,6 +294,8 @@ class _Reading:
                 story.pieces.append(raised(text, before) if state.is_raised else text)
                 if state.is_struck:
                     mark_struck(story.pieces, len(story.pieces) - 1)
+            case "fldinst" if counts_pages(text):
+                self.numbered_margins.add(story.kind)
             case "ffl" if self.form.entries:
                 self.form.entries[-1] += text
             case "fonttbl":
@@ -360,7 +362,7 @@ class _Reading:
             return
         blocks = self._finish(story)
         if story.kind in _MARGINS:
-            self.margins.setdefault(story.kind, []).extend(map(_as_paragraph, blocks))
+            self.margins.setdefault(story.kind, []).extend(blocks)
         elif story.kind in ("footnote", "annotation"):
             author = self.values.pop("atnauthor", "").strip() if story.kind == "annotation" else ""
             begin = f"Comment by {author}: " if author else "Comment: "
@@ -615,14 +617,6 @@ def _note(begin: str, blocks: list[Block]) -> Iterator[Block]:
     if texts:
         yield TextBlock("note", begin + "\n".join(texts))
     yield from (block for block in blocks if isinstance(block, Grid))
-
-
-def _as_paragraph(block: Block) -> Block:
-    return TextBlock("paragraph", block.text) if isinstance(block, TextBlock) else block
-
-
-def _is_number(block: Block) -> bool:
-    return isinstance(block, TextBlock) and block.text.strip().isdecimal()
 
 
 RICH_TEXT = Parser(

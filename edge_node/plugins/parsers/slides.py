@@ -45,7 +45,8 @@ _THREADED = "{http://schemas.microsoft.com/office/powerpoint/2018/8/main}"
 _CHARTEX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}chart"
 _TITLES = frozenset({"title", "ctrTitle"})
 _TEXTS = frozenset({"body", "obj", ""})  # placeholders whose paragraphs are points
-_UNREAD = frozenset({"sldNum", "dt", "hdr", "sldImg"})
+_UNREAD = frozenset({"sldNum", "hdr", "sldImg"})
+_FOOTERS = frozenset({"ftr", "dt"})
 _SHAPES = frozenset(f"{_SLIDES}{name}" for name in ("sp", "pic", "graphicFrame", "cxnSp"))
 _NUMBERS = {  # of a:buAutoNum: how a number is shown
     "arabic": "decimal",
@@ -98,6 +99,7 @@ class _Reading:
         """What of the presentation is not in the text."""
         return counted(
             (self._left_out["slide"], "hidden slide", "hidden slides"),
+            (self._left_out["shape"], "hidden shape", "hidden shapes"),
             (self._left_out["embedded"], "embedded document", "embedded documents"),
             (self._left_out["picture"], "large picture", "large pictures"),
         )
@@ -243,13 +245,15 @@ class _Slide:
 
     def _collect(self, container: Element, scale: _Scale, depth: int) -> None:
         for child in container:
-            if child.tag in _SHAPES:
+            if _is_hidden(child):
+                if _has_content(child):
+                    self.reading.leave_out("shape")
+            elif child.tag in _SHAPES:
                 box = _own_box(child, scale)
                 kind = _placeholder(child)
                 if box is None and kind is not None:
                     box = self.reading.inherited_box(self.part, child)
-                if not _is_hidden(child):
-                    self.shapes.append(_Shape(child, kind, box))
+                self.shapes.append(_Shape(child, kind, box))
             elif child.tag == f"{_SLIDES}grpSp" and depth < _DEEPEST_GROUP:
                 self._collect(child, _scale_of_group(child, scale), depth + 1)
             elif child.tag == f"{COMPATIBILITY}AlternateContent":
@@ -264,7 +268,7 @@ class _Slide:
             return
         text = element.find(f"{_SLIDES}txBody")
         if text is not None:
-            if shape.kind == "ftr" and not self.reading.is_new_footer(drawing_text(text)):
+            if shape.kind in _FOOTERS and not self._is_footer_to_read(text):
                 return
             yield from _paragraphs(text, are_points=shape.kind in _TEXTS)
         if element.tag == f"{_SLIDES}pic":
@@ -273,6 +277,12 @@ class _Slide:
             yield from caption
             if not caption and shape.box and _area(shape.box) >= LARGE * EMU**2:
                 self.reading.leave_out("picture")
+
+    def _is_footer_to_read(self, text: Element) -> bool:
+        """Whether no slide before had it; a day that PowerPoint puts in is none of the text."""
+        fields = [each.get("type", "") for each in text.iter(f"{DRAWING}fld")]
+        is_automatic = any(kind.startswith("datetime") for kind in fields)
+        return not is_automatic and self.reading.is_new_footer(drawing_text(text))
 
     def _frame(self, element: Element) -> Iterator[Block]:
         for child in element.iter():
@@ -392,6 +402,13 @@ def _placeholder(shape: Element) -> str | None:
 def _is_hidden(shape: Element) -> bool:
     about = shape.find(f"./*/{_SLIDES}cNvPr")
     return about is not None and about.get("hidden") in ("1", "true")
+
+
+def _has_content(shape: Element) -> bool:
+    """Whether there is more in a shape than its form."""
+    if shape.tag in (f"{_SLIDES}pic", f"{_SLIDES}graphicFrame"):
+        return True
+    return bool(drawing_text(shape)) or any(map(_has_content, shape.iterchildren(*_SHAPES)))
 
 
 def _own_box(shape: Element, scale: _Scale) -> Box | None:

@@ -38,6 +38,7 @@ from edge_node.plugins.parsers.package import (
     counted,
     is_true,
 )
+from edge_node.plugins.parsers.page_margins import counts_pages, margin_blocks
 from edge_node.plugins.parsers.struck import mark_struck
 from edge_node.plugins.parsers.symbols import unicode_symbols
 from shared.errors import UnreadableDocument
@@ -173,7 +174,7 @@ class _Reading:
         yield from self._margins(body, "footerReference")
 
     def _margins(self, body: Element, kind: str) -> Iterator[Block]:
-        """Headers or footers, each text once; one that is only a number counts pages."""
+        """Headers or footers, each text once."""
         seen = set[str]()
         for reference in body.iter(f"{W}{kind}"):
             relation = self._relation(self.main, reference.get(f"{RELATIONSHIPS}id", ""))
@@ -181,11 +182,11 @@ class _Reading:
             if relation is None or tree is None or relation.target in seen:
                 continue
             seen.add(relation.target)
-            for block in self._blocks(tree, _Flow(relation.target)):
-                text = block.text if isinstance(block, TextBlock) else repr(block)
-                if text not in seen and not text.strip().isdecimal():
-                    seen.add(text)
-                    yield _as_paragraph(block)
+            blocks = self._blocks(tree, _Flow(relation.target))
+            codes = [each.text or "" for each in tree.iter(f"{W}instrText")]
+            codes += [each.get(f"{W}instr", "") for each in tree.iter(f"{W}fldSimple")]
+            has_number = any(map(counts_pages, codes))
+            yield from margin_blocks(blocks, seen, has_page_number=has_number)
 
     def _blocks(self, container: Element, flow: _Flow) -> Iterator[Block]:
         for child in container:
@@ -495,12 +496,6 @@ def _resolved(styles: dict[str, Element], identifier: str) -> _Style:
 def _property(properties: Element | None, name: str) -> str:
     child = None if properties is None else properties.find(f"{W}{name}")
     return "" if child is None else child.get(VAL, "")
-
-
-def _as_paragraph(block: Block) -> Block:
-    """A header's heading is none of the document."""
-    is_text = isinstance(block, TextBlock) and block.kind == "heading"
-    return TextBlock("paragraph", block.text) if is_text else block  # type: ignore[union-attr]
 
 
 def _form_value(element: Element) -> str:

@@ -27,6 +27,7 @@ from edge_node.plugins.parsers.cells import Merge
 from edge_node.plugins.parsers.form_fields import stored_field
 from edge_node.plugins.parsers.numbering import LEVELS, Level, NumberedList, Numbering
 from edge_node.plugins.parsers.package import counted, usable_title
+from edge_node.plugins.parsers.page_margins import counts_pages, margin_blocks
 from edge_node.plugins.parsers.symbols import joined_halves, unicode_symbols
 from edge_node.plugins.parsers.table_flow import MOST_LEVELS, Edge, TableFlow
 from shared.errors import UnreadableDocument
@@ -52,6 +53,7 @@ _LIST_KINDS = {  # of a level: how its number is shown
 }
 _PAGE = 512
 _STOP = re.compile("[\x01-\x08\x0b-\x0e\x13-\x15\x1e\x1f]")  # no tab, no newline
+_FIELD_CODE = re.compile("\x13([^\x13-\x15]*)")
 _SIGNS = {"\x0b": "\n", "\x0e": "\n", "\x1e": "-", "\x1f": ""}
 _ENDS = frozenset("\r\x07\x0c")
 _MOST_HEADING_CHARS = 300
@@ -279,12 +281,13 @@ class _Reading:
         begin = self._bounds()[1]
         bounds = self.streams.positions(_HEADERS, 0)
         margins: tuple[list[Block], list[Block]] = ([], [])
+        seen = set[str](), set[str]()
         for at in range(6, len(bounds) - 1):  # the first six part notes from the text
             which = 1 if at % 6 in (2, 3, 5) else 0
-            for block in self._flow(begin + bounds[at], begin + bounds[at + 1]):
-                is_number = isinstance(block, TextBlock) and block.text.isdecimal()
-                if block not in margins[which] and not is_number:
-                    margins[which].append(_as_paragraph(block))
+            start, end = begin + bounds[at], begin + bounds[at + 1]
+            has_number = any(map(counts_pages, _FIELD_CODE.findall(self.text, start, end)))
+            blocks = margin_blocks(self._flow(start, end), seen[which], has_page_number=has_number)
+            margins[which].extend(blocks)
         return margins
 
     # Text
@@ -415,10 +418,6 @@ def _note_blocks(begin: str, blocks: list[Block]) -> Iterator[Block]:
     if text := "\n".join(filter(None, texts)):
         yield TextBlock("note", begin + text)
     yield from (block for block in blocks if isinstance(block, Grid))
-
-
-def _as_paragraph(block: Block) -> Block:
-    return TextBlock("paragraph", block.text) if isinstance(block, TextBlock) else block
 
 
 def _pieces(streams: _Streams) -> Iterator[_Piece]:

@@ -14,7 +14,7 @@ from shared.records import place_of
 
 TEXT_AT = 0x600
 PAGE = 512
-NOTES, RUNS, PARAGRAPHS, PIECES, LISTS, USED_LISTS = (2, 3), 12, 13, 33, 73, 74
+NOTES, HEADERS, RUNS, PARAGRAPHS, PIECES, LISTS, USED_LISTS = (2, 3), 11, 12, 13, 33, 73, 74
 
 
 def level(start: int, kind: int, text: str) -> bytes:
@@ -62,6 +62,14 @@ def test_a_note_stands_behind_its_paragraph():
     tables = {NOTES[0]: struct.pack("<IIH", 6, len(body), 1), NOTES[1]: struct.pack("<3I", 0, len(note), len(note) + 1)}
     raw = word(body + note + "\r", parts={0: len(body), 1: len(note) + 1}, tables=tables)
     assert text_of(raw) == "Closed[^1].\n\n[^1]: Since May.\n\nEnd."
+
+
+def test_a_number_in_a_header_is_one_of_a_page_only_where_a_field_counts_them():
+    body, header, footer = "Rules\r", "4711\r", "\x13 PAGE \x147\x15\r"
+    ends = len(header), len(header + footer)
+    bounds = struct.pack("<13I", *[0] * 8, ends[0], ends[0], *[ends[1]] * 3)
+    raw = word(body + header + footer, parts={0: len(body), 2: ends[1]}, tables={HEADERS: bounds})
+    assert text_of(raw) == "4711\n\nRules"
 
 
 def word_with_runs(text: str, runs: dict[str, bytes], data: bytes = b"") -> bytes:

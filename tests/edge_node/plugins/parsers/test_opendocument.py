@@ -145,6 +145,37 @@ def test_slides_are_read_title_first_then_by_place_with_notes_and_without_hidden
     assert parsed.shortfalls == (("left_out", "1 hidden slide is not in the text."),)
 
 
+def test_footers_and_typed_days_of_slides_are_read_once():
+    declared = (
+        '<presentation:footer-decl presentation:name="f1">Delvin Works</presentation:footer-decl>'
+        '<presentation:date-time-decl presentation:name="d1" presentation:source="fixed">3 May 2024</presentation:date-time-decl>'
+        '<presentation:date-time-decl presentation:name="d2" presentation:source="current-date">x</presentation:date-time-decl>'
+    )
+    styles = '<style:style style:name="bare"><style:drawing-page-properties presentation:display-footer="false"/></style:style>'
+    used = 'presentation:use-footer-name="f1" presentation:use-date-time-name='
+    pages = (
+        f'<draw:page draw:style-name="bare" {used}"d2">{p("Pumps")}</draw:page>'
+        f'<draw:page {used}"d1">{p("Valves")}</draw:page><draw:page {used}"d1">{p("End")}'
+        f'<draw:frame presentation:class="footer"><draw:text-box>{p("Internal")}</draw:text-box></draw:frame></draw:page>'
+    )
+    shown = to_text("a.odp", parse_open_slides("a.odp", open_file("presentation", declared + pages, styles=styles))).text
+    assert shown == "Pumps\n\nValves\n\nDelvin Works\n\n3 May 2024\n\nEnd\n\nInternal"
+
+
+def test_collapsed_rows_are_left_out_and_counted():
+    body = table(["Ward", "Beds"], ["Juniper", "28"], ["Ghost", "1"])
+    body = '<table:table-row table:visibility="collapse">'.join(body.rsplit("<table:table-row>", 1))
+    parsed = parse_open_text("a.odt", open_file("text", body))
+    assert to_text("a.odt", parsed).text == "Ward: Juniper; Beds: 28."
+    assert parsed.shortfalls == (("left_out", "1 hidden row is not in the text."),)
+
+
+def test_a_number_in_a_header_is_one_of_a_page_only_where_a_field_counts_them():
+    number = "<text:page-number>3</text:page-number>"
+    margins = f"<style:header>{p('4711')}</style:header><style:footer>{p(number)}</style:footer>"
+    assert text_of(p("Rules"), common=margins) == "4711\n\nRules"
+
+
 @pytest.mark.parametrize("content", ["", "<a", "<a><b/></a>"])
 def test_what_is_no_document_is_bad_or_empty(content: str):
     parts = {"mimetype": "application/vnd.oasis.opendocument.text", "content.xml": content}

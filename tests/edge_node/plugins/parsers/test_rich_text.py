@@ -78,11 +78,12 @@ def test_a_table_in_a_cell_stands_behind_the_table_around_it():
 
 def test_notes_comments_boxes_and_margins_are_read_once():
     body = (
-        r"{\header Letter\par}{\headerf Letter\par}{\footer 7\par}Closed{\super\chftn{\footnote\chftn  Since May.}}."
+        r"{\header Letter\par}{\headerf Letter\par}{\footer{\field{\*\fldinst PAGE}{\fldrslt 7}}\par}{\headerr 4711\par}"
+        r"Closed{\super\chftn{\footnote\chftn  Since May.}}."
         r"{\*\atnid AQ}{\*\atnauthor Ada Quist}\chatn{\*\annotation Why?}"
         r"{\shp{\*\shpinst{\sp{\sn x}{\sv y}}{\shptxt Boxed\par}}{\shprslt Boxed\par}}\par"
     )
-    assert text_of(body) == ("Letter\n\nClosed[^1].\n\n[^1]: Since May.\n\nComment by Ada Quist: Why?\n\nBoxed")
+    assert text_of(body) == ("Letter\n\n4711\n\nClosed[^1].\n\n[^1]: Since May.\n\nComment by Ada Quist: Why?\n\nBoxed")
 
 
 def test_headings_and_lists_have_their_levels_and_numbers():

@@ -108,6 +108,20 @@ def test_hidden_slides_are_left_out_and_counted_and_numbers_stay_those_of_the_pr
     assert parsed.shortfalls == (("left_out", "1 hidden slide is not in the text."),)
 
 
+def test_hidden_shapes_and_groups_are_left_out_and_counted():
+    hidden = shape("secret").replace('name="x"', 'name="x" hidden="1"')
+    group = f'<p:grpSp><p:nvGrpSpPr><p:cNvPr id="3" name="g" hidden="1"/></p:nvGrpSpPr>{shape("covert")}</p:grpSp>'
+    parsed = parse_slides("a.pptx", show_file(shape("Pumps") + hidden + group))
+    assert [block.text for block in parsed.blocks[1:]] == ["Pumps"]
+    assert parsed.shortfalls == (("left_out", "2 hidden shapes are not in the text."),)
+
+
+def test_a_day_that_was_typed_is_read_and_one_that_the_program_puts_in_is_not():
+    typed = shape("3 May 2024", kind="dt")
+    automatic = shape("x", kind="dt").replace("<a:r><a:t>x</a:t></a:r>", '<a:fld type="datetime1"><a:t>9/9/2029</a:t></a:fld>')
+    assert shown(shape("Pumps") + typed, shape("Valves") + typed, shape("End") + automatic).text == "Pumps\n\n3 May 2024\n\nValves\n\nEnd"
+
+
 def test_the_number_of_a_slide_and_a_footer_that_recurs_are_read_once_or_never():
     slide = shape("Pumps") + shape("Delvin Works", kind="ftr") + shape("7", kind="sldNum")
     assert shown(slide, slide).text == "Pumps\n\nDelvin Works\n\nPumps"

@@ -125,7 +125,7 @@ def test_notes_boxes_controls_and_inner_tables_are_read_once_each():
         body,
         footnotes=f'<w:footnote w:id="0" w:type="separator"/><w:footnote w:id="2">{paragraph("Noted")}</w:footnote>',
         header1=paragraph("Headed"),
-        footer1=paragraph("Footed") + paragraph("7"),
+        footer1=paragraph("Footed") + line(field(" PAGE ", run("7"))),
     )
     assert text == (
         "Headed\n\nPump[^1]\n\n[^1]: Noted\n\nBoxed\n\nControlled\n\nOuter: Juniper; Beds: 28.\n\nJuniper\nInner: A1; Bed: 7.\n\nFooted"
@@ -264,6 +264,12 @@ def test_the_stated_title_comes_first_unless_a_program_wrote_it():
     assert read("a.docx", word_file(heading, title="Handbook")).title == "Handbook"
     assert read("a.docx", word_file(heading, title="Microsoft Word - a.docx")).title == "Care"
     assert read("a.docx", word_file(paragraph("text"))).title == "a"
+
+
+def test_a_number_in_a_header_is_one_of_a_page_only_where_a_field_counts_them():
+    section = '<w:sectPr><w:headerReference r:id="header1"/></w:sectPr>'
+    assert text_of(paragraph("Rules") + section, header1=paragraph("4711")) == "4711\n\nRules"
+    assert text_of(paragraph("Rules") + section, header1=line(f'<w:fldSimple w:instr=" PAGE ">{run("3")}</w:fldSimple>')) == "Rules"
 
 
 def test_a_header_is_no_title():
