@@ -335,7 +335,7 @@ class _Reading:
     def _unicode(self, number: int) -> None:
         code = number + 0x10000 if number < 0 else number
         sign = chr(code) if 0 <= code < 0x110000 else "\ufffd"
-        self._write(unicode_symbols(sign, self.state.font or "Symbol"))
+        self._write(unicode_symbols(sign, self.state.font))
         self.to_skip = self.state.skip
 
     # Stories

@@ -38,6 +38,7 @@ from edge_node.plugins.parsers.package import (
 )
 from edge_node.plugins.parsers.reading_order import Box, reading_order
 from edge_node.plugins.parsers.struck import mark_struck
+from edge_node.plugins.parsers.symbols import unicode_symbols
 from shared.errors import UnreadableDocument
 
 _SLIDES = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
@@ -352,6 +353,9 @@ def _line(paragraph: Element) -> str:
         if child.tag == f"{DRAWING}r":
             text = child.findtext(f"{DRAWING}t") or ""
             properties = child.find(f"{DRAWING}rPr")
+            font = child.find(f"{DRAWING}rPr/{DRAWING}sym")
+            if font is not None:
+                text = unicode_symbols(text, font.get("typeface", ""))
             baseline = "" if properties is None else properties.get("baseline", "")
             is_raised = baseline.rstrip("%").isdecimal() and baseline not in ("0", "0%")
             line.append(raised(text, "".join(line[-3:])) if is_raised else text)

@@ -40,7 +40,7 @@ from edge_node.plugins.parsers.package import (
 )
 from edge_node.plugins.parsers.page_margins import counts_pages, margin_blocks
 from edge_node.plugins.parsers.struck import mark_struck
-from edge_node.plugins.parsers.symbols import unicode_symbols
+from edge_node.plugins.parsers.symbols import is_symbol_font, unicode_symbols
 from shared.errors import UnreadableDocument
 
 _VML = "{urn:schemas-microsoft-com:vml}"
@@ -290,7 +290,8 @@ class _Reading:
             line.pieces[start:] = [raised("".join(line.pieces[start:]), before)]
         fonts = properties.find(f"{W}rFonts")
         if fonts is not None:
-            font = fonts.get(f"{W}ascii", "")
+            names = [fonts.get(f"{W}{script}", "") for script in ("ascii", "hAnsi", "cs")]
+            font = next(filter(is_symbol_font, names), "")
             line.pieces[start:] = [unicode_symbols(piece, font) for piece in line.pieces[start:]]
         marks = [each for name in _STRIKES if (each := properties.find(name)) is not None]
         is_struck = style.is_struck or line.is_struck

@@ -28,7 +28,7 @@ from edge_node.plugins.parsers.form_fields import stored_field
 from edge_node.plugins.parsers.numbering import LEVELS, Level, NumberedList, Numbering
 from edge_node.plugins.parsers.package import counted, usable_title
 from edge_node.plugins.parsers.page_margins import counts_pages, margin_blocks
-from edge_node.plugins.parsers.symbols import joined_halves, unicode_symbols
+from edge_node.plugins.parsers.symbols import has_private_signs, joined_halves, unicode_symbols
 from edge_node.plugins.parsers.table_flow import MOST_LEVELS, Edge, TableFlow
 from shared.errors import UnreadableDocument
 
@@ -39,7 +39,7 @@ _PARTS_AT, _OLD_PARTS_AT = 0x4C, 0x34  # of the head: how many characters each t
 _PLACES_AT = 0x9A  # of the head: pairs of place and size in the other stream
 _OLD_PIECES_AT = 0x160
 _FOOTNOTES, _COMMENTS, _ENDNOTES = (2, 3), (4, 5), (46, 47)  # pairs: where referred to, and texts
-_HEADERS, _RUNS, _PARAGRAPHS, _PIECES, _LISTS, _USED_LISTS = 11, 12, 13, 33, 73, 74
+_HEADERS, _RUNS, _PARAGRAPHS, _FONTS, _PIECES, _LISTS, _USED_LISTS = 11, 12, 13, 15, 33, 73, 74
 _LIST_KINDS = {  # of a level: how its number is shown
     0: "decimal",
     1: "upperRoman",
@@ -59,6 +59,7 @@ _ENDS = frozenset("\r\x07\x0c")
 _MOST_HEADING_CHARS = 300
 _HUGE = 0x6646
 _HAS_DATA, _DATA_AT = 0x0806, 0x6A03  # of a sign: it stands for data, and where these lie
+_FONT, _FONT_HEAD = 0x4A4F, 40  # of a run: the number of its font; bytes before a font's name
 _FORM_SIGN = "\x01"
 _SIZES = {
     0: 1,
@@ -227,16 +228,19 @@ class _Reading:
     def _shown_text(self) -> str:
         """All characters, deleted and hidden ones as NUL."""
         text = "".join(_decoded(self.streams.main, piece, self._page) for piece in self.pieces)
+        has_private = has_private_signs(text)
+        fonts = dict(enumerate(_fonts(self.streams.place(_FONTS))))
         signs: list[str] | None = None
         for start, end, runs in _Runs(self.streams, _RUNS).all():
             if value := _form_value(runs, self.streams.data):
                 self._form_values |= dict.fromkeys(self._characters(start, end), value)
-            shown = _run_shown(runs)
-            if shown is None:
+            shown = _run_shown(runs, fonts)
+            font = fonts.get(_number(runs, _FONT), "") if has_private else ""
+            if shown is None and not font:
                 continue
             signs = list(text) if signs is None else signs
             for at in self._characters(start, end):
-                signs[at] = shown or signs[at]
+                signs[at] = shown or unicode_symbols(signs[at], font)
             self.left_out["hidden"] += runs.get(0x083C, b"\0")[0] == 1
         return text if signs is None else "".join(signs)
 
@@ -469,15 +473,30 @@ def _decoded(main: bytes, piece: _Piece, page: str) -> str:
     return text.ljust(piece.end - piece.start, "\0")[: piece.end - piece.start]
 
 
-def _run_shown(properties: dict[int, bytes]) -> str | None:
+def _number(properties: dict[int, bytes], code: int) -> int:
+    """A property that is a number, -1 where there is none."""
+    return int.from_bytes(properties[code], "little") if code in properties else -1
+
+
+def _fonts(table: bytes) -> Iterator[str]:
+    """The names of the fonts by their numbers ([MS-DOC] 2.9.286, 2.9.81)."""
+    at = 4
+    while at < len(table):
+        size = table[at] + 1
+        name = table[at + _FONT_HEAD : at + size].decode("utf-16-le", "replace")
+        yield name.partition("\0")[0]
+        at += size
+
+
+def _run_shown(properties: dict[int, bytes], fonts: dict[int, str]) -> str | None:
     """What is shown instead of each character of a run; None for the characters themselves."""
     if properties.get(0x0800, b"\0")[0] == 1 or properties.get(0x083C, b"\0")[0] == 1:
         return "\0"
     symbol = properties.get(0x6A09)
     if symbol is None or len(symbol) < 4:
         return None
-    sign = chr(struct.unpack_from("<H", symbol, 2)[0])
-    return unicode_symbols(sign, "Symbol")
+    font, sign = struct.unpack_from("<HH", symbol)
+    return unicode_symbols(chr(sign), fonts.get(font, ""))
 
 
 def _form_value(properties: dict[int, bytes], data: bytes) -> str:

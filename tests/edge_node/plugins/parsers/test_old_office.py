@@ -14,7 +14,7 @@ from shared.records import place_of
 
 TEXT_AT = 0x600
 PAGE = 512
-NOTES, HEADERS, RUNS, PARAGRAPHS, PIECES, LISTS, USED_LISTS = (2, 3), 11, 12, 13, 33, 73, 74
+NOTES, HEADERS, RUNS, PARAGRAPHS, FONTS, PIECES, LISTS, USED_LISTS = (2, 3), 11, 12, 13, 15, 33, 73, 74
 
 
 def level(start: int, kind: int, text: str) -> bytes:
@@ -72,7 +72,7 @@ def test_a_number_in_a_header_is_one_of_a_page_only_where_a_field_counts_them():
     assert text_of(raw) == "4711\n\nRules"
 
 
-def word_with_runs(text: str, runs: dict[str, bytes], data: bytes = b"") -> bytes:
+def word_with_runs(text: str, runs: dict[str, bytes], data: bytes = b"", tables: dict[int, bytes] | None = None) -> bytes:
     """A .doc; ``runs``: what is said of the first place of each text."""
     half = len(text) // 2
     places = {0: b"", len(text): b""}
@@ -90,7 +90,7 @@ def word_with_runs(text: str, runs: dict[str, bytes], data: bytes = b"") -> byte
     page[-1] = len(starts) - 1
     end = TEXT_AT + half + 2 * (len(text) - half)
     table = struct.pack("<3I", TEXT_AT, end, -(-end // PAGE))
-    return word(text, parts={0: len(text)}, tables={RUNS: table}, pages=bytes(page), data=data)
+    return word(text, parts={0: len(text)}, tables={RUNS: table} | (tables or {}), pages=bytes(page), data=data)
 
 
 def form_data(kind: int, result: int, default: int, entries: tuple[str, ...] = ()) -> bytes:
@@ -114,6 +114,15 @@ def test_ticks_and_choices_of_form_fields_are_read():
         runs[f"{before}\x01"] = struct.pack("<HBHI", 0x0806, 1, 0x6A03, at)
     assert text_of(word_with_runs(text, runs, b"".join(fields))) == "Fasting ☒ or ☐, by s.c.."
     assert text_of(word_with_runs(text, runs, fields[0][:-9])) == "Fasting  or , by ."
+
+
+def test_a_sign_is_that_of_its_font():
+    names = [b"Arial", b"Wingdings", b"Code39"]
+    fonts = [bytes(39) + name.decode().encode("utf-16-le") + b"\0\0" for name in names]
+    table = struct.pack("<HH", len(fonts), 0) + b"".join(bytes([len(font)]) + font for font in fonts)
+    symbols = {sign: struct.pack("<HHH", 0x6A09, font, code) for sign, font, code in (("1", 1, 0xF078), ("2", 2, 0xF061))}
+    runs = symbols | {"\uf0fc": struct.pack("<HH", 0x4A4F, 1)}
+    assert text_of(word_with_runs("Boxes 1 and 2, then \uf0fc.\r", runs, tables={FONTS: table})) == "Boxes ☒ and □, then ✓."
 
 
 def paragraph_page(start: int, ends: list[int], properties: list[bytes]) -> bytes:

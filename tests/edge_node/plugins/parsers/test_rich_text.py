@@ -27,6 +27,7 @@ def text_of(body: str) -> str:
         (r"\uc2\u1087 pp\uc0\u1088 end", "прend"),
         (r"{\fonttbl{\f1\fcharset128 Mincho;}{\f2\fcharset204 Arial;}}{\f1 \'83\'5c\'83\'8b}{\f2 \'ef}", "ソルп"),
         (r"{\fonttbl{\f3\fcharset2 Symbol;}}{\f3 m} = 4", "μ = 4"),
+        (r"{\fonttbl{\f3\fcharset2 Webdings;}{\f4\fcharset2 Code39;}}{\f3 a} {\f4 ab}", "✓ □□"),
         (r"P\_7\~\endash  a\{b\}\\", "P-7 – a{b}\\"),
         (r"10{\super 6} cells", "10⁶ cells"),
         (r"{\upr{old}{\*\ud{new}}}", "new"),

@@ -54,6 +54,11 @@ def test_points_are_items_with_their_levels_and_numbers():
     assert shown(body).text == "- 1. Stop it\n  - slowly\n- 2. Call Bo"
 
 
+def test_a_sign_is_that_of_its_font():
+    font = '<a:r><a:rPr><a:sym typeface="Wingdings"/></a:rPr>'
+    assert shown(shape("\uf0fc Pumps").replace("<a:r>", font)).text == "✓ Pumps"
+
+
 def test_a_table_has_its_spans():
     """A5."""
     heads = "".join(map(cell, ("Ward", "Day nurse", "Night nurse", "Beds")))
