@@ -19,6 +19,8 @@ DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 LARGE = 8 * 5  # square centimetres: a picture that may be a scanned page
 EMU = 360_000  # in a centimetre
+_LENGTH = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})(cm|mm|in|pt|pc|px)?")
+_UNITS = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72, "pc": 2.54 / 6, "px": 2.54 / 96}
 _MOST_POINTS = 20_000  # of a chart
 _MOST_LEVELS = 20  # of a diagram
 _FILE_NAME = re.compile(
@@ -74,6 +76,16 @@ def described(description: str | None) -> Iterator[TextBlock]:
     text = _GENERATED.sub("", description or "").strip()
     if text and not _FILE_NAME.fullmatch(text):
         yield TextBlock("caption", f"Picture: {text}")
+
+
+def centimetres(length: str | None) -> float | None:
+    """A length with its unit, without one in centimetres.
+
+    >>> centimetres("2.54cm"), centimetres("72pt"), centimetres("auto")
+    (2.54, 2.54, None)
+    """
+    match = _LENGTH.fullmatch(length or "")
+    return float(match[1]) * _UNITS[match[2] or "cm"] if match else None
 
 
 def is_large(extent: Element | None) -> bool:

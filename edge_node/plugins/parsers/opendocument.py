@@ -13,7 +13,7 @@ from edge_node.documents.grids import EMPTY, laid_out
 from edge_node.documents.parsers import Parser
 from edge_node.documents.readers.text import check_pages
 from edge_node.plugins.parsers.cells import cell_text, with_row_name
-from edge_node.plugins.parsers.drawings import LARGE, described, raised
+from edge_node.plugins.parsers.drawings import LARGE, centimetres, described, raised
 from edge_node.plugins.parsers.equations import linear_mathml
 from edge_node.plugins.parsers.form_fields import (
     FIELD,
@@ -75,8 +75,6 @@ _KINDS = {
     "i": "lowerRoman",
     "I": "upperRoman",
 }
-_LENGTH = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(cm|mm|in|pt|pc|px)?")
-_UNITS = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72, "pc": 2.54 / 6, "px": 2.54 / 96}
 _SPACE = re.compile(r"[ \t\r\n]+")
 
 
@@ -121,6 +119,11 @@ def parse_open_text(name: str, data: bytes) -> ParsedDocument:
 def parse_open_slides(name: str, data: bytes) -> ParsedDocument:
     """The blocks of an .odp file, each slide a place. Raises as ``parse_open_text``."""
     return _parsed(name, data, ".odp", _Reading.slide_blocks)
+
+
+def parse_open_drawing(name: str, data: bytes) -> ParsedDocument:
+    """The blocks of an .odg file, each page a place. Raises as ``parse_open_text``."""
+    return _parsed(name, data, ".odg", _Reading.drawing_blocks)
 
 
 def _parsed(
@@ -181,13 +184,20 @@ class _Reading:
 
     def slide_blocks(self) -> Iterator[Block]:
         """Slide by slide in the file's order, hidden ones left out."""
+        yield from self._pages("slide")
+
+    def drawing_blocks(self) -> Iterator[Block]:
+        """Page by page."""
+        yield from self._pages("page")
+
+    def _pages(self, unit: str) -> Iterator[Block]:
         pages = list(self.content.iter(f"{DRAW}page"))
-        check_pages(self.name, len(pages), unit="slides")
+        check_pages(self.name, len(pages), unit=f"{unit}s")
         for number, page in enumerate(pages, start=1):
             if page.get(f"{DRAW}style-name") in self._styles.hidden_pages:
                 self._left_out["slide"] += 1
                 continue
-            yield Place(f"slide {number}")
+            yield Place(f"{unit} {number}")
             yield from self._slide(page)
 
     def _margins(self, kind: str) -> Iterator[Block]:
@@ -266,7 +276,7 @@ class _Reading:
                 yield from self._list(child, style, level + 1)
             elif tag == f"{TABLE}table":
                 yield from self._table(child)
-            elif tag == f"{TEXT}section" and child.get(f"{TEXT}display", "true") != "true":
+            elif tag == f"{TEXT}section" and _is_hidden_section(child):
                 self._left_out["hidden"] += 1
             elif handler := _HANDLERS.get(tag):
                 line = _Line()
@@ -421,7 +431,7 @@ class _Reading:
                 caption = list(described(next(filter(None, words), "")))
                 line.after += caption
                 width, height = (
-                    _length(element.get(f"{SVG}{side}")) for side in ("width", "height")
+                    centimetres(element.get(f"{SVG}{side}")) for side in ("width", "height")
                 )
                 is_large = (width or 0) * (height or 0) >= LARGE
                 self._left_out["picture"] += not caption and is_large
@@ -607,6 +617,12 @@ _ROW_GROUPS = frozenset(
 )
 
 
+def _is_hidden_section(section: Element) -> bool:
+    display = section.get(f"{TEXT}display", "true")
+    is_met = section.get(f"{TEXT}is-hidden") == "true"
+    return bool(display == "none" or (display == "condition" and is_met))
+
+
 def _count(element: Element, name: str, namespace: str = TABLE) -> int:
     text = element.get(f"{namespace}{name}", "1")
     return max(int(text), 1) if text.isdecimal() and len(text) < 10 else 1
@@ -628,19 +644,20 @@ def _box(shape: Element) -> Box | None:
         lefts, tops = [box.left for box in boxes], [box.top for box in boxes]
         rights, bottoms = [box.right for box in boxes], [box.bottom for box in boxes]
         return Box(min(lefts), min(tops), max(rights), max(bottoms))
-    left, top = _length(shape.get(f"{SVG}x")), _length(shape.get(f"{SVG}y"))
-    width, height = _length(shape.get(f"{SVG}width")), _length(shape.get(f"{SVG}height"))
+    left, top = centimetres(shape.get(f"{SVG}x")), centimetres(shape.get(f"{SVG}y"))
+    width, height = centimetres(shape.get(f"{SVG}width")), centimetres(shape.get(f"{SVG}height"))
     if left is None or top is None:
         return None
     return Box(left, top, left + (width or 0), top + (height or 0))
 
 
-def _length(text: str | None) -> float | None:
-    """A length in centimetres."""
-    match = _LENGTH.fullmatch(text or "")
-    return float(match[1]) * _UNITS[match[2] or "cm"] if match else None
-
-
+OPEN_DRAWING = Parser(
+    "odg",
+    1,
+    parse_open_drawing,
+    mimetype=b"graphics",
+    media_types={".odg": "application/vnd.oasis.opendocument.graphics"},
+)
 OPEN_SLIDES = Parser(
     "odp",
     4,

@@ -12,14 +12,16 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from xml.etree import ElementTree
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.grids import Grid
 from edge_node.documents.parsers import Parser
 from edge_node.plugins.parsers.cells import Merge
 from edge_node.plugins.parsers.drawings import raised
+from edge_node.plugins.parsers.equations import OMML, OMML_NAMES, linear_omml
 from edge_node.plugins.parsers.form_fields import word_field
-from edge_node.plugins.parsers.package import counted, usable_title
+from edge_node.plugins.parsers.package import Element, counted, usable_title
 from edge_node.plugins.parsers.page_margins import counts_pages, margin_blocks
 from edge_node.plugins.parsers.struck import mark_struck
 from edge_node.plugins.parsers.symbols import joined_halves, unicode_symbols
@@ -76,7 +78,11 @@ _SKIPPED = frozenset(
         *("manager", "category", "keywords", "hlinkbase", "listtable", "rxe", "txe"),
     )
 )
-_READ = frozenset(("shpinst", "nesttableprops", "ud", "do", "atnauthor", "annotation", "objdata"))
+_DEEPEST = 300  # groups, below which elements of an equation are not told apart
+_MATH = frozenset(f"m{name}" for name in OMML_NAMES)
+_READ = frozenset(
+    ("moMathPara", "shpinst", "nesttableprops", "ud", "do", "atnauthor", "annotation", "objdata")
+)
 _STORIES = frozenset(("footnote", "annotation", "shptxt", "dptxbxtext", "listtext", "pntext"))
 _MARGINS = frozenset(f"{kind}{end}" for kind in ("header", "footer") for end in ("", "l", "r", "f"))
 _OWN_TEXT = frozenset(("title", "atnauthor"))  # destinations whose text is a value
@@ -98,6 +104,7 @@ class _State:
     is_hidden: bool = False
     is_raised: bool = False
     is_struck: bool = False
+    math: Element | None = None  # where its text goes in an equation
 
 
 @dataclass(slots=True)
@@ -176,6 +183,7 @@ class _Reading:
         self.edges: dict[bool, list[Edge]] = {False: [], True: []}  # by: of a nested table
         self.merge: Merge = ""
         self.is_joined = False
+        self.equation: Element | None = None
         self.raw = b""
         self.to_skip = 0
         self.is_ignorable = False
@@ -258,7 +266,10 @@ class _Reading:
         if is_story:
             self._end_story(self.stories.pop())
         is_code = self.state.destination == "fldinst"
+        is_equation = self.state.math is not None and before.math is None
         self.state = before
+        if is_equation:
+            self._write(linear_omml(self.equation))
         if is_code and before.destination != "fldinst":
             form, self.form = self.form, _FormField()
             self._write(word_field(form.kind, form.result, form.default, form.entries))
@@ -283,21 +294,26 @@ class _Reading:
 
     def _write(self, text: str) -> None:
         self._flush()
-        state, story = self.state, self.stories[-1]
-        match state.destination:
-            case "" if state.is_left_out:
-                return
-            case "" if state.is_hidden:
-                self.left_out["hidden"] += bool(text.strip())
-            case "":
-                before = "".join(story.pieces[-3:]) if state.is_raised else ""
-                story.pieces.append(raised(text, before) if state.is_raised else text)
-                if state.is_struck:
-                    mark_struck(story.pieces, len(story.pieces) - 1)
+        if self.state.destination:
+            self._write_apart(text)
+        elif self.state.is_hidden and not self.state.is_left_out:
+            self.left_out["hidden"] += bool(text.strip())
+        elif not self.state.is_left_out:
+            pieces = self.stories[-1].pieces
+            before = "".join(pieces[-3:]) if self.state.is_raised else ""
+            pieces.append(raised(text, before) if self.state.is_raised else text)
+            if self.state.is_struck:
+                mark_struck(pieces, len(pieces) - 1)
+
+    def _write_apart(self, text: str) -> None:
+        """Text of a destination: of a code, an equation, a font's or style's name, a value."""
+        match self.state.destination:
             case "fldinst" if counts_pages(text):
-                self.numbered_margins.add(story.kind)
+                self.numbered_margins.add(self.stories[-1].kind)
             case "ffl" if self.form.entries:
                 self.form.entries[-1] += text
+            case "math":
+                self._write_math(text)
             case "fonttbl":
                 self.font.name += text
             case "stylesheet":
@@ -315,6 +331,8 @@ class _Reading:
             self._unicode(number or 0)
         elif sign := _SIGNS.get(word):
             self._write(sign)
+        elif word == "moMath" or (self.state.math is not None and word in _MATH):
+            self._begin_math(word)
         elif handler := _WORDS.get(word):
             handler(self, number)
         elif word in _STORIES or word in _MARGINS:
@@ -484,6 +502,34 @@ class _Reading:
         if self.state.destination == "formfield":
             self.form.entries.append("")
             self.state = replace(self.state, destination="ffl")
+
+    # Equations
+
+    def _begin_math(self, word: str) -> None:
+        """Begin an element of OMML, whose names RTF has behind an "m"."""
+        if self.state.math is None:
+            if self.state.destination or not self.stack:
+                self._destination("skip")
+                return
+            self.equation = element = ElementTree.Element(f"{OMML}oMath")
+        elif len(self.stack) > _DEEPEST:
+            return
+        else:
+            is_property = self.state.math.tag.endswith("Pr")
+            stated = {f"{OMML}val": ""} if is_property else {}
+            element = ElementTree.SubElement(self.state.math, f"{OMML}{word[1:]}", stated)
+        self.state = replace(self.state, destination="math", math=element)
+
+    def _write_math(self, text: str) -> None:
+        element, value = self.state.math, f"{OMML}val"
+        if value in element.attrib:
+            element.set(value, element.get(value) + text)
+            return
+        last = element[-1].text if len(element) else None
+        if last and "\ud800" <= last <= "\udbff":
+            element[-1].text = joined_halves(last + text)
+        else:
+            ElementTree.SubElement(element, f"{OMML}t").text = text
 
     # Words of paragraphs
 

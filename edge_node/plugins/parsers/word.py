@@ -5,6 +5,7 @@ ECMA-376, part 1, §17. Text is read in whatever it lies; what is skipped is lis
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -19,6 +20,8 @@ from edge_node.plugins.parsers.drawings import (
     CHART,
     COMPATIBILITY,
     DIAGRAM,
+    LARGE,
+    centimetres,
     chart_blocks,
     chosen_alternative,
     described,
@@ -44,6 +47,7 @@ from edge_node.plugins.parsers.symbols import is_symbol_font, unicode_symbols
 from shared.errors import UnreadableDocument
 
 _VML = "{urn:schemas-microsoft-com:vml}"
+_VML_SIZE = re.compile(r"(?:^|;)\s*(width|height)\s*:\s*([^;\s]+)")
 _OFFICE = "{urn:schemas-microsoft-com:office:office}"
 _PICTURE = "{http://schemas.openxmlformats.org/drawingml/2006/picture}pic"
 _PLACED = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
@@ -115,6 +119,12 @@ class _Flow:
     fields: list[bool] = field(default_factory=list)
     carried: str = ""
 
+    def rest(self) -> Iterator[Block]:
+        """What was carried where no paragraph goes on with it: before a table, at the end."""
+        text, self.carried = self.carried, ""
+        if text.strip():
+            yield TextBlock("paragraph", text)
+
 
 @dataclass(slots=True)
 class _Line:
@@ -170,7 +180,7 @@ class _Reading:
         if body is None:
             raise ValueError("no body")
         yield from self._margins(body, "headerReference")
-        yield from self._blocks(body, _Flow(self.main))
+        yield from self._story(body, self.main)
         yield from self._margins(body, "footerReference")
 
     def _margins(self, body: Element, kind: str) -> Iterator[Block]:
@@ -182,11 +192,17 @@ class _Reading:
             if relation is None or tree is None or relation.target in seen:
                 continue
             seen.add(relation.target)
-            blocks = self._blocks(tree, _Flow(relation.target))
+            blocks = self._story(tree, relation.target)
             codes = [each.text or "" for each in tree.iter(f"{W}instrText")]
             codes += [each.get(f"{W}instr", "") for each in tree.iter(f"{W}fldSimple")]
             has_number = any(map(counts_pages, codes))
             yield from margin_blocks(blocks, seen, has_page_number=has_number)
+
+    def _story(self, container: Element, part: str) -> Iterator[Block]:
+        """The blocks of a whole flow of text."""
+        flow = _Flow(part)
+        yield from self._blocks(container, flow)
+        yield from flow.rest()
 
     def _blocks(self, container: Element, flow: _Flow) -> Iterator[Block]:
         for child in container:
@@ -194,6 +210,7 @@ class _Reading:
             if tag == f"{W}p":
                 yield from self._paragraph(child, flow)
             elif tag == f"{W}tbl":
+                yield from flow.rest()
                 yield from self._table(child, flow)
             elif tag == f"{COMPATIBILITY}AlternateContent":
                 chosen = chosen_alternative(child)
@@ -353,8 +370,7 @@ class _Reading:
 
     def _notes_blocks(self, note: Element, kind: str, begin: str) -> Iterator[Block]:
         """A note's texts as one block that begins so; its tables behind it."""
-        flow = _Flow(self.package.related(self.main, kind))
-        text, rest = cell_text(self._blocks(note, flow))
+        text, rest = cell_text(self._story(note, self.package.related(self.main, kind)))
         if text:
             yield TextBlock("note", begin + text)
         yield from rest
@@ -369,7 +385,7 @@ class _Reading:
     # What is drawn
 
     def _text_box(self, element: Element, flow: _Flow, line: _Line) -> None:
-        line.after += self._blocks(element, _Flow(flow.part))
+        line.after += self._story(element, flow.part)
 
     def _drawing(self, element: Element, flow: _Flow, line: _Line) -> None:
         if element.find(f".//{_PICTURE}") is not None:
@@ -378,6 +394,17 @@ class _Reading:
             line.after += blocks
             self.left_out["picture"] += not blocks and is_large(element.find(f".//{_PLACED}extent"))
         self._inline(element, flow, line)
+
+    def _old_picture(self, element: Element, _flow: _Flow, line: _Line) -> None:
+        """A picture of VML; that of an embedded document only shows what is counted as one."""
+        if next(element.iterancestors(f"{W}object"), None) is not None:
+            return
+        frame = element.getparent()
+        blocks = list(described(frame.get("alt")))
+        line.after += blocks
+        sizes = dict(_VML_SIZE.findall(frame.get("style", "")))
+        width, height = (centimetres(sizes.get(side)) or 0 for side in ("width", "height"))
+        self.left_out["picture"] += not blocks and width * height >= LARGE
 
     def _chart(self, element: Element, flow: _Flow, line: _Line) -> None:
         if relation := self._relation(flow.part, element.get(f"{RELATIONSHIPS}id", "")):
@@ -410,7 +437,7 @@ class _Reading:
         if all(len(cells) <= 1 for _, cells in lines):
             for _, cells in lines:
                 for cell in cells:
-                    yield from self._blocks(cell, flow)
+                    yield from self._story(cell, flow.part)
             return
         rest = list[Block]()
         yield self._grid(lines, flow, rest)
@@ -430,7 +457,7 @@ class _Reading:
                 if cell is None:
                     cells.append(GridCell("", columns=width))
                 elif height:
-                    text, others = cell_text(self._blocks(cell, _Flow(flow.part)))
+                    text, others = cell_text(self._story(cell, flow.part))
                     cells.append(GridCell(text, None, width, height, is_heading))
                     rest += with_row_name(cells[0].text, others)
             rows.append(cells or [EMPTY])
@@ -459,6 +486,7 @@ _HANDLERS: dict[str, Callable[[_Reading, Element, _Flow, _Line], None]] = {
     f"{_OFFICE}OLEObject": _Reading._embedded,
     f"{W}control": _Reading._control,
     f"{_VML}textpath": _Reading._art,
+    f"{_VML}imagedata": _Reading._old_picture,
     **dict.fromkeys(_SIGNS, _Reading._sign),
 }
 

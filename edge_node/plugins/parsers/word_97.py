@@ -11,7 +11,7 @@ import io
 import re
 import struct
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
@@ -55,6 +55,7 @@ _PAGE = 512
 _STOP = re.compile("[\x01-\x08\x0b-\x0e\x13-\x15\x1e\x1f]")  # no tab, no newline
 _FIELD_CODE = re.compile("\x13([^\x13-\x15]*)")
 _SIGNS = {"\x0b": "\n", "\x0e": "\n", "\x1e": "-", "\x1f": ""}
+_MARKS = "\x02\x05"  # of notes and comments that Word numbers
 _ENDS = frozenset("\r\x07\x0c")
 _MOST_HEADING_CHARS = 300
 _HUGE = 0x6646
@@ -191,6 +192,7 @@ class _Reading:
         self._form_values = dict[int, str]()
         self.text = self._shown_text()
         self._notes = self._all_notes()
+        self._own_marks = sorted(at for at in self._notes if self.text[at : at + 1] not in _MARKS)
         self._marks = Counter[str]()
         self._numbering = Numbering(dict(_numbered_lists(streams)))
 
@@ -304,6 +306,13 @@ class _Reading:
         while at < end:
             special = _STOP.search(text, at)
             stop = special.start() if special else end
+            own = self._own_mark(at, stop)
+            if own >= 0:
+                line.add(text[at:own])
+                self._add_note(own, line, flow)
+                line.add(text[own])
+                at = own + 1
+                continue
             line.add(text[at:stop])
             if special:
                 self._sign(special[0], stop, line, flow)
@@ -311,6 +320,17 @@ class _Reading:
         if line.pieces:
             flow.paragraph(self._block(line, _Paragraph()), 0)
         return flow.finish()
+
+    def _own_mark(self, start: int, stop: int) -> int:
+        """The first character in [start, stop) that its author made the mark of a note, or -1."""
+        index = bisect_left(self._own_marks, start)
+        at = self._own_marks[index] if index < len(self._own_marks) else stop
+        return at if at < stop and at in self._notes else -1
+
+    def _add_note(self, at: int, line: _Line, flow: TableFlow) -> None:
+        mark, blocks = self._note(at)
+        line.add(mark)
+        flow.after += blocks
 
     def _sign(self, sign: str, at: int, line: _Line, flow: TableFlow) -> None:
         if sign in _ENDS:
@@ -321,10 +341,8 @@ class _Reading:
             line.fields[-1] = False
         elif sign == "\x15" and line.fields:
             line.fields.pop()
-        elif sign in "\x02\x05" and at in self._notes:
-            mark, blocks = self._note(at)
-            line.add(mark)
-            flow.after += blocks
+        elif sign in _MARKS and at in self._notes:
+            self._add_note(at, line, flow)
         elif sign == _FORM_SIGN and at in self._form_values:
             line.pieces.append(self._form_values[at])
         else:

@@ -64,6 +64,13 @@ def test_a_note_stands_behind_its_paragraph():
     assert text_of(raw) == "Closed[^1].\n\n[^1]: Since May.\n\nEnd."
 
 
+def test_a_note_may_have_a_mark_of_its_author():
+    body, note = "Closed* and (open).\rEnd.\r", "* Since May.\r"
+    tables = {NOTES[0]: struct.pack("<IIH", 6, len(body), 0), NOTES[1]: struct.pack("<3I", 0, len(note), len(note) + 1)}
+    raw = word(body + note + "\r", parts={0: len(body), 1: len(note) + 1}, tables=tables)
+    assert text_of(raw) == "Closed[^1]* and (open).\n\n[^1]: * Since May.\n\nEnd."
+
+
 def test_a_number_in_a_header_is_one_of_a_page_only_where_a_field_counts_them():
     body, header, footer = "Rules\r", "4711\r", "\x13 PAGE \x147\x15\r"
     ends = len(header), len(header + footer)

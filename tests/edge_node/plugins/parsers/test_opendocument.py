@@ -4,7 +4,7 @@ import pytest
 
 from edge_node.documents.blocks import to_text
 from edge_node.documents.readers import read
-from edge_node.plugins.parsers.opendocument import parse_open_slides, parse_open_text
+from edge_node.plugins.parsers.opendocument import parse_open_drawing, parse_open_slides, parse_open_text
 from shared.errors import UnreadableDocument
 from shared.records import place_of
 from tests.support.office_files import open_file, zipped
@@ -160,6 +160,21 @@ def test_footers_and_typed_days_of_slides_are_read_once():
     )
     shown = to_text("a.odp", parse_open_slides("a.odp", open_file("presentation", declared + pages, styles=styles))).text
     assert shown == "Pumps\n\nValves\n\nDelvin Works\n\n3 May 2024\n\nEnd\n\nInternal"
+
+
+def test_a_section_that_is_hidden_by_a_condition_is_shown_until_that_is_met():
+    def section(more: str) -> str:
+        return f'<text:section text:display="condition" text:condition="x" {more}>{p("Give 5 mg.")}</text:section>'
+
+    assert text_of(p("Rules") + section("")) == "Rules\n\nGive 5 mg."
+    assert text_of(p("Rules") + section('text:is-hidden="true"')) == "Rules"
+
+
+def test_the_texts_of_a_drawing_are_read_page_by_page():
+    box = f'<draw:custom-shape svg:x="1cm" svg:y="1cm">{p("Pump P-7")}</draw:custom-shape>'
+    drawing = open_file("graphics", f"<draw:page>{box}</draw:page>").replace(b"office:graphics", b"office:drawing")
+    found = to_text("a.odg", parse_open_drawing("a.odg", drawing))
+    assert (found.text, found.places[0][1]) == ("Pump P-7", "page 1")
 
 
 def test_collapsed_rows_are_left_out_and_counted():

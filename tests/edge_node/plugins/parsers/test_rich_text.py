@@ -51,6 +51,13 @@ def test_ticks_and_choices_of_form_fields_are_read():
     assert text_of(body) == "Fasting ☒ or ☐, by s.c.."
 
 
+def test_an_equation_is_a_line():
+    sum_of = r"{\mnary{\*\mnaryPr{\mchr \u8721?}}{\msub{\mr i=1}}{\msup{\mr n}}{\me{\mr\mscr0\msty2 \u-10187?\u-9115?}}}"
+    fraction = r"{\mf{\mfPr{\mctrlPr\f34}}{\mnum{\mr a+b}}{\mden{\mr 2}}}"
+    body = rf"A is {{\mmath{{\*\moMath{{\mr x=}}{fraction}}}}} here\par {{\*\moMathPara{{\*\moMathParaPr x}}{{\*\moMath{sum_of}}}}}"
+    assert text_of(body) == "A is x=(a+b)/2 here\n\n∑_(i=1)^n 𝑥"
+
+
 def row(*cells: str, edges: str) -> str:
     return rf"\trowd {edges}\pard\intbl " + "".join(rf"{cell}\cell " for cell in cells) + r"\row "
 
@@ -109,6 +116,7 @@ def test_what_is_no_rich_text_is_bad(data: bytes):
 
 WORDS = (
     r"{ } \par  \cell  \row  \trowd \cellx9 \intbl \itap3 \nestcell  \nestrow  \upr \*\ud  \footnote  \header "
+    r" \*\moMath  \mr  \mnaryPr  \mchr  \mnum "
     r" \listtext  \* \u99999999999  \uc9  \s1  x \fonttbl \f1  \fcharset2  \stylesheet \bin9  \'8 \'85 \clvmrg \pard \\"
 )
 words = some.sampled_from(WORDS.split(" "))
@@ -119,7 +127,17 @@ def test_any_order_of_words_is_read(body: list[str]):
     assert isinstance(text_of("".join(body)), str)
 
 
-@pytest.mark.parametrize("body", ["{" * 100_000, r"\'e9" * 200_000, r"\u8364?" * 100_000, r"\itap9 x\nestcell " * 20_000])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{" * 100_000,
+        r"\'e9" * 200_000,
+        r"\u8364?" * 100_000,
+        r"{\*\moMath{\mr" + r"\u8364?" * 100_000,
+        r"{\*\moMath" + r"{\me" * 50_000,
+        r"\itap9 x\nestcell " * 20_000,
+    ],
+)
 def test_long_and_deep_files_are_read_in_linear_time(body: str):
     began = time.process_time()
     parsed(body)

@@ -51,6 +51,12 @@ def test_a_paragraph_whose_end_is_deleted_goes_on_in_the_next():
     assert text_of(joined) == "Two beds are free."
 
 
+def test_a_paragraph_whose_end_is_deleted_stands_alone_before_a_table_and_at_the_end():
+    joined = paragraph("Give 5 mg.", "<w:rPr><w:del/></w:rPr>")
+    rows = word_table(["Ward", "Beds"], ["Juniper", "28"])
+    assert text_of(joined + rows + joined) == "Give 5 mg.\n\nWard: Juniper; Beds: 28.\n\nGive 5 mg."
+
+
 def test_a_deleted_row_is_no_row():
     table = word_table(["Ward", "Beds"], ["Juniper", "28"], ["Cedar", "14"])
     deleted = "<w:tr><w:trPr><w:del/></w:trPr>"
@@ -248,6 +254,20 @@ def test_a_picture_is_its_description_unless_a_program_wrote_that():
 
     assert text_of(picture("The Harrow pump")) == "Picture: The Harrow pump"
     assert text_of(picture("image1.png") + picture("A dog Description automatically generated")) == "Picture: A dog"
+
+
+def test_a_large_picture_of_old_word_is_counted_once_unless_it_is_described():
+    def picture(alt: str) -> str:
+        return f'<v:shape style="width:468pt;height:600pt" alt="{alt}"><v:imagedata/></v:shape>'
+
+    plain, about = (line(f"<w:r><w:pict>{picture(alt)}</w:pict></w:r>") for alt in ("", "The Harrow pump"))
+    embedded = line(f"<w:r><w:object>{picture('')}<o:OLEObject/></w:object></w:r>")
+    parsed = parse_word("a.docx", word_file(plain + about + embedded))
+    assert [block.text for block in parsed.blocks] == ["Picture: The Harrow pump"]
+    assert [words for _, words in parsed.shortfalls] == [
+        "1 embedded document is not in the text.",
+        "1 large picture is not in the text.",
+    ]
 
 
 def test_strict_open_xml_is_read_too():
