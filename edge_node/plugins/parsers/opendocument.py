@@ -656,19 +656,28 @@ OPEN_DRAWING = Parser(
     1,
     parse_open_drawing,
     mimetype=b"graphics",
-    media_types={".odg": "application/vnd.oasis.opendocument.graphics"},
+    media_types={
+        ".odg": "application/vnd.oasis.opendocument.graphics",
+        ".otg": "application/vnd.oasis.opendocument.graphics-template",
+    },
 )
 OPEN_SLIDES = Parser(
     "odp",
     4,
     parse_open_slides,
     mimetype=b"presentation",
-    media_types={".odp": "application/vnd.oasis.opendocument.presentation"},
+    media_types={
+        ".odp": "application/vnd.oasis.opendocument.presentation",
+        ".otp": "application/vnd.oasis.opendocument.presentation-template",
+    },
 )
 OPEN_TEXT = Parser(
     "odt",
     4,
     parse_open_text,
     mimetype=b"opendocument",
-    media_types={".odt": "application/vnd.oasis.opendocument.text"},
+    media_types={
+        ".odt": "application/vnd.oasis.opendocument.text",
+        ".ott": "application/vnd.oasis.opendocument.text-template",
+    },
 )

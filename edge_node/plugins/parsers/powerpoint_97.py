@@ -371,5 +371,5 @@ POWERPOINT_97 = Parser(
     2,
     parse_old_slides,
     streams=("PowerPoint Document",),
-    media_types={".ppt": "application/vnd.ms-powerpoint"},
+    media_types=dict.fromkeys((".pot", ".pps", ".ppt"), "application/vnd.ms-powerpoint"),
 )

@@ -325,7 +325,12 @@ SHEET = Parser(
     streams=("Workbook", "WORKBOOK", "Book"),
     media_types={
         ".ods": "application/vnd.oasis.opendocument.spreadsheet",
+        ".ots": "application/vnd.oasis.opendocument.spreadsheet-template",
         ".xls": "application/vnd.ms-excel",
+        ".xlsb": "application/vnd.ms-excel.sheet.binary.macroenabled.12",
+        ".xlsm": "application/vnd.ms-excel.sheet.macroenabled.12",
         ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        ".xltm": "application/vnd.ms-excel.template.macroenabled.12",
+        ".xltx": "application/vnd.openxmlformats-officedocument.spreadsheetml.template",
     },
 )

@@ -465,6 +465,9 @@ SLIDES = Parser(
     parse_slides,
     members=("ppt/presentation.xml",),
     media_types={
+        ".potm": "application/vnd.ms-powerpoint.template.macroenabled.12",
+        ".potx": "application/vnd.openxmlformats-officedocument.presentationml.template",
+        ".ppsm": "application/vnd.ms-powerpoint.slideshow.macroenabled.12",
         ".ppsx": "application/vnd.openxmlformats-officedocument.presentationml.slideshow",
         ".pptm": "application/vnd.ms-powerpoint.presentation.macroenabled.12",
         ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",

@@ -603,5 +603,7 @@ WORD = Parser(
     media_types={
         ".docm": "application/vnd.ms-word.document.macroenabled.12",
         ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        ".dotm": "application/vnd.ms-word.template.macroenabled.12",
+        ".dotx": "application/vnd.openxmlformats-officedocument.wordprocessingml.template",
     },
 )

@@ -658,5 +658,9 @@ def _edges(definition: bytes) -> Iterator[Edge]:
 
 
 WORD_97 = Parser(
-    "doc", 3, parse_old_word, streams=("WordDocument",), media_types={".doc": "application/msword"}
+    "doc",
+    3,
+    parse_old_word,
+    streams=("WordDocument",),
+    media_types=dict.fromkeys((".doc", ".dot"), "application/msword"),
 )
