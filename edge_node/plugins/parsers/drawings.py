@@ -11,10 +11,10 @@ from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import laid_out
 from edge_node.plugins.parsers.number_formats import moment, stated
 from edge_node.plugins.parsers.package import RELATIONSHIPS, Element, Package, is_true
-from edge_node.plugins.parsers.struck import STRUCK
 
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+CHARTEX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
 DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
 LARGE = 8 * 5  # square centimetres: a picture that may be a scanned page
@@ -32,7 +32,6 @@ _GENERATED = re.compile(
     re.IGNORECASE | re.DOTALL,
 )
 _NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?")
-_RAISED = str.maketrans("0123456789+-−()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾")
 
 
 def chosen_alternative(element: Element) -> Element | None:
@@ -58,17 +57,6 @@ def _says_something(element: Element) -> bool:
         f"{RELATIONSHIPS}{name}" in each.attrib for each in element.iter() for name in ("id", "dm")
     )
     return refers or _has_text(element)
-
-
-def raised(text: str, before: str) -> str:
-    """Superscript: its digits are raised behind a digit, as "103" is not 10³, and nowhere else.
-
-    >>> raised('3', '10'), raised('2', 'm'), raised('st', '1')
-    ('³', '2', 'st')
-    """
-    digit = before.removesuffix(STRUCK)[-1:]
-    is_figure = text.strip(" 0123456789+-−()") == "" and digit.isdigit()
-    return text.translate(_RAISED) if is_figure else text
 
 
 def described(description: str | None) -> Iterator[TextBlock]:
@@ -109,7 +97,7 @@ def chart_blocks(package: Package, part: str) -> Iterator[Block]:
     tree = package.tree(part)
     if tree is None:
         return
-    if "chartex" in tree.tag:
+    if tree.tag.startswith(CHARTEX):
         yield from _extended_chart(tree)
         return
     chart = tree.find(f"{CHART}chart")
@@ -194,9 +182,9 @@ def _extended_chart(tree: Element) -> Iterator[Block]:
     title = drawing_text(tree)
     if title:
         yield TextBlock("caption", f"Chart: {title}")
-    for data in tree.iter("{http://schemas.microsoft.com/office/drawing/2014/chartex}data"):
+    for data in tree.iter(f"{CHARTEX}data"):
         columns = list[list[str]]()
-        for level in data.iter("{http://schemas.microsoft.com/office/drawing/2014/chartex}lvl"):
+        for level in data.iter(f"{CHARTEX}lvl"):
             code = level.get("formatCode", "")
             columns += [[_shown_value((point.text or "").strip(), code) for point in level]]
         lines = list(islice(zip_longest(*columns, fillvalue=""), _MOST_POINTS))

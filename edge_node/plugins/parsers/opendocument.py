@@ -13,7 +13,7 @@ from edge_node.documents.grids import EMPTY, laid_out
 from edge_node.documents.parsers import Parser
 from edge_node.documents.readers.text import check_pages
 from edge_node.plugins.parsers.cells import cell_text, with_row_name
-from edge_node.plugins.parsers.drawings import LARGE, centimetres, described, raised
+from edge_node.plugins.parsers.drawings import LARGE, centimetres, described
 from edge_node.plugins.parsers.equations import linear_mathml
 from edge_node.plugins.parsers.form_fields import (
     FIELD,
@@ -34,6 +34,7 @@ from edge_node.plugins.parsers.package import (
 from edge_node.plugins.parsers.page_margins import margin_blocks
 from edge_node.plugins.parsers.reading_order import Box, reading_order
 from edge_node.plugins.parsers.struck import mark_struck
+from edge_node.plugins.parsers.superscripts import raised
 from shared.errors import UnreadableDocument
 
 _URN = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}".format

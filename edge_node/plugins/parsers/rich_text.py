@@ -18,12 +18,12 @@ from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.grids import Grid
 from edge_node.documents.parsers import Parser
 from edge_node.plugins.parsers.cells import Merge
-from edge_node.plugins.parsers.drawings import raised
 from edge_node.plugins.parsers.equations import OMML, OMML_NAMES, linear_omml
 from edge_node.plugins.parsers.form_fields import word_field
 from edge_node.plugins.parsers.package import Element, counted, usable_title
 from edge_node.plugins.parsers.page_margins import counts_pages, margin_blocks
 from edge_node.plugins.parsers.struck import mark_struck
+from edge_node.plugins.parsers.superscripts import raised
 from edge_node.plugins.parsers.symbols import joined_halves, unicode_symbols
 from edge_node.plugins.parsers.table_flow import MOST_LEVELS, Edge, TableFlow
 from shared.errors import UnreadableDocument

@@ -14,6 +14,7 @@ from edge_node.documents.parsers import Parser
 from edge_node.documents.readers.text import check_pages
 from edge_node.plugins.parsers.drawings import (
     CHART,
+    CHARTEX,
     COMPATIBILITY,
     DIAGRAM,
     DRAWING,
@@ -24,7 +25,6 @@ from edge_node.plugins.parsers.drawings import (
     described,
     diagram_blocks,
     drawing_text,
-    raised,
 )
 from edge_node.plugins.parsers.equations import OMML, linear_omml
 from edge_node.plugins.parsers.numbering import formatted_number
@@ -38,12 +38,12 @@ from edge_node.plugins.parsers.package import (
 )
 from edge_node.plugins.parsers.reading_order import Box, reading_order
 from edge_node.plugins.parsers.struck import mark_struck
+from edge_node.plugins.parsers.superscripts import raised
 from edge_node.plugins.parsers.symbols import unicode_symbols
 from shared.errors import UnreadableDocument
 
 _SLIDES = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _THREADED = "{http://schemas.microsoft.com/office/powerpoint/2018/8/main}"
-_CHARTEX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}chart"
 _TITLES = frozenset({"title", "ctrTitle"})
 _TEXTS = frozenset({"body", "obj", ""})  # placeholders whose paragraphs are points
 _UNREAD = frozenset({"sldNum", "hdr", "sldImg"})
@@ -290,7 +290,7 @@ class _Slide:
             target = ""
             if child.tag == f"{DRAWING}tbl":
                 yield _grid(child)
-            elif child.tag in (f"{CHART}chart", _CHARTEX):
+            elif child.tag in (f"{CHART}chart", f"{CHARTEX}chart"):
                 target = self.reading.target(self.part, child.get(f"{RELATIONSHIPS}id"))
                 yield from chart_blocks(self.reading.package, target)
             elif child.tag == f"{DIAGRAM}relIds":

@@ -18,6 +18,7 @@ from edge_node.documents.parsers import Parser
 from edge_node.plugins.parsers.cells import Merge, cell_heights, cell_text, with_row_name
 from edge_node.plugins.parsers.drawings import (
     CHART,
+    CHARTEX,
     COMPATIBILITY,
     DIAGRAM,
     LARGE,
@@ -27,7 +28,6 @@ from edge_node.plugins.parsers.drawings import (
     described,
     diagram_blocks,
     is_large,
-    raised,
 )
 from edge_node.plugins.parsers.equations import OMML, linear_omml
 from edge_node.plugins.parsers.form_fields import choice, tick
@@ -43,6 +43,7 @@ from edge_node.plugins.parsers.package import (
 )
 from edge_node.plugins.parsers.page_margins import counts_pages, margin_blocks
 from edge_node.plugins.parsers.struck import mark_struck
+from edge_node.plugins.parsers.superscripts import raised
 from edge_node.plugins.parsers.symbols import is_symbol_font, unicode_symbols
 from shared.errors import UnreadableDocument
 
@@ -51,7 +52,6 @@ _VML_SIZE = re.compile(r"(?:^|;)\s*(width|height)\s*:\s*([^;\s]+)")
 _OFFICE = "{urn:schemas-microsoft-com:office:office}"
 _PICTURE = "{http://schemas.openxmlformats.org/drawingml/2006/picture}pic"
 _PLACED = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
-_CHARTEX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}chart"
 _MOST_STYLES_ABOVE = 20  # each is based on the next
 _MOST_SPAN = 1_000
 _MOST_LAYOUTS = 3  # of the rows of a table; one that has more is a form, without names of columns
@@ -481,7 +481,7 @@ _HANDLERS: dict[str, Callable[[_Reading, Element, _Flow, _Line], None]] = {
     f"{OMML}oMath": _Reading._equation,
     f"{OMML}oMathPara": _Reading._equation,
     f"{CHART}chart": _Reading._chart,
-    _CHARTEX: _Reading._chart,
+    f"{CHARTEX}chart": _Reading._chart,
     f"{DIAGRAM}relIds": _Reading._diagram,
     f"{_OFFICE}OLEObject": _Reading._embedded,
     f"{W}control": _Reading._control,

@@ -21,7 +21,7 @@ from olefile import OleFileIO
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.grids import Grid
-from edge_node.documents.parsers import Parser
+from edge_node.documents.parsers import DAMAGED_OLE, Parser
 from edge_node.documents.readers.text import MAX_TEXT_CHARS, too_large
 from edge_node.plugins.parsers.cells import Merge
 from edge_node.plugins.parsers.form_fields import stored_field
@@ -32,7 +32,6 @@ from edge_node.plugins.parsers.symbols import has_private_signs, joined_halves, 
 from edge_node.plugins.parsers.table_flow import MOST_LEVELS, Edge, TableFlow
 from shared.errors import UnreadableDocument
 
-DAMAGED = (OSError, struct.error, ValueError, LookupError, TypeError, AttributeError)  # of olefile
 _ENCRYPTED, _OTHER_TABLE = 0x0100, 0x0200  # bits of the head
 _COMPRESSED = 0x4000_0000
 _PARTS_AT, _OLD_PARTS_AT = 0x4C, 0x34  # of the head: how many characters each text has
@@ -156,7 +155,7 @@ def parse_old_word(name: str, data: bytes) -> ParsedDocument:
                 {path[1] for path in file.listdir() if path[0] == "ObjectPool" and len(path) > 2}
             )
         return ParsedDocument(tuple(reading.blocks()), title, reading.shortfalls())
-    except DAMAGED as error:
+    except DAMAGED_OLE as error:
         message = "is damaged, or behind a password"
         raise UnreadableDocument(name, "bad_office", message, next_step=step) from error
 
@@ -172,7 +171,7 @@ def stated_properties(file: OleFileIO) -> tuple[str, str]:
         number = (about.codepage or 1252) % 65536
         page = "utf-8" if number in (65001, 1200) else f"cp{number}"
         return usable_title((about.title or b"").decode(page, "replace").strip("\0")), page
-    except (*DAMAGED, RecursionError):
+    except DAMAGED_OLE:
         return "", ""
 
 

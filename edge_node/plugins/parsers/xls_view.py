@@ -9,6 +9,7 @@ from functools import partial
 
 import olefile
 
+from edge_node.documents.parsers import DAMAGED_OLE
 from edge_node.plugins.parsers.number_formats import BUILT_IN, is_plain
 from edge_node.plugins.parsers.sheet_view import CellFormat, SheetView, column_letters
 
@@ -18,7 +19,6 @@ ROW, COLUMNS, NOTE, OBJECT, TEXT, CONTINUE = 0x208, 0x7D, 0x1C, 0x5D, 0x1B6, 0x3
 BIFF8 = 0x600
 MAX_NOTES = 10_000
 MAX_COLUMNS = 256
-DAMAGED_OLE = (OSError, LookupError, ValueError, TypeError, AttributeError, struct.error)
 Record = tuple[int, bytes]
 
 

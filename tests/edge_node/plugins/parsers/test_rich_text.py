@@ -30,6 +30,7 @@ def text_of(body: str) -> str:
         (r"{\fonttbl{\f3\fcharset2 Webdings;}{\f4\fcharset2 Code39;}}{\f3 a} {\f4 ab}", "✓ □□"),
         (r"P\_7\~\endash  a\{b\}\\", "P-7 – a{b}\\"),
         (r"10{\super 6} cells", "10⁶ cells"),
+        (r"12 m{\super 2} of the ward{\super 3}", "12 m² of the ward3"),
         (r"{\upr{old}{\*\ud{new}}}", "new"),
         (r"{\field{\*\fldinst HYPERLINK x}{\fldrslt the link}}", "the link"),
         (r"a{\*\unknown gone}{\pict 0102}\bin3 {{{b", "ab"),
