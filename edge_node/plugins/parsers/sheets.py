@@ -37,6 +37,7 @@ from edge_node.plugins.parsers.open_sheets import (
 )
 from edge_node.plugins.parsers.package import counted as not_in_text
 from edge_node.plugins.parsers.sheet_view import SheetView
+from edge_node.plugins.parsers.struck import struck
 from edge_node.plugins.parsers.xls_view import xls_views
 from edge_node.plugins.parsers.xlsx_view import xlsx_views
 from edge_node.records import Cell
@@ -212,6 +213,9 @@ class _SheetRows:
             row = [EMPTY if value == "" else _grid_cell(value) for value in values]
             if row_of_codes == number:
                 _show_as_formatted(row, values, codes)
+            for column in self.view.struck.get(number, ()):
+                if column < len(row):
+                    row[column] = GridCell(struck(row[column].text))
             merged.fill(number, row)
             if number in self.view.hidden_rows:
                 yield SKIPPED_ROW

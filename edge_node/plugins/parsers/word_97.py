@@ -15,7 +15,7 @@ from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from olefile import OleFileIO
 
@@ -28,6 +28,7 @@ from edge_node.plugins.parsers.form_fields import stored_field
 from edge_node.plugins.parsers.numbering import LEVELS, Level, NumberedList, Numbering
 from edge_node.plugins.parsers.package import counted, usable_title
 from edge_node.plugins.parsers.page_margins import counts_pages, margin_blocks
+from edge_node.plugins.parsers.struck import mark_struck
 from edge_node.plugins.parsers.symbols import has_private_signs, joined_halves, unicode_symbols
 from edge_node.plugins.parsers.table_flow import MOST_LEVELS, Edge, TableFlow
 from shared.errors import UnreadableDocument
@@ -60,6 +61,7 @@ _MOST_HEADING_CHARS = 300
 _HUGE = 0x6646
 _HAS_DATA, _DATA_AT = 0x0806, 0x6A03  # of a sign: it stands for data, and where these lie
 _FONT, _FONT_HEAD = 0x4A4F, 40  # of a run: the number of its font; bytes before a font's name
+_STRIKES = (0x0837, 0x2A53)  # of a run: with one line, with two
 _FORM_SIGN = "\x01"
 _SIZES = {
     0: 1,
@@ -189,6 +191,7 @@ class _Reading:
         self._starts = [piece.start for piece in self.pieces]
         self._paragraphs = _Runs(streams, _PARAGRAPHS)
         self._form_values = dict[int, str]()
+        self._struck = bytearray()  # by character; empty where none is
         self.text = self._shown_text()
         self._notes = self._all_notes()
         self._own_marks = sorted(at for at in self._notes if self.text[at : at + 1] not in _MARKS)
@@ -235,6 +238,10 @@ class _Reading:
         for start, end, runs in _Runs(self.streams, _RUNS).all():
             if value := _form_value(runs, self.streams.data):
                 self._form_values |= dict.fromkeys(self._characters(start, end), value)
+            if any(runs.get(code, b"\0")[0] == 1 for code in _STRIKES):
+                self._struck = self._struck or bytearray(len(text))
+                for at in self._characters(start, end):
+                    self._struck[at] = 1
             shown = _run_shown(runs, fonts)
             font = fonts.get(_number(runs, _FONT), "") if has_private else ""
             if shown is None and not font:
@@ -307,18 +314,30 @@ class _Reading:
             stop = special.start() if special else end
             own = self._own_mark(at, stop)
             if own >= 0:
-                line.add(text[at:own])
+                self._add(line, at, own)
                 self._add_note(own, line, flow)
-                line.add(text[own])
+                self._add(line, own, own + 1)
                 at = own + 1
                 continue
-            line.add(text[at:stop])
+            self._add(line, at, stop)
             if special:
                 self._sign(special[0], stop, line, flow)
             at = stop + 1
         if line.pieces:
             flow.paragraph(self._block(line, _Paragraph()), 0)
         return flow.finish()
+
+    def _add(self, line: _Line, start: int, stop: int) -> None:
+        """Add characters [start, stop), those that are struck through as such."""
+        if not self._struck:
+            line.add(self.text[start:stop])
+            return
+        for is_struck, places in groupby(range(start, stop), key=self._struck.__getitem__):
+            at = list(places)
+            begin = len(line.pieces)
+            line.add(self.text[at[0] : at[-1] + 1])
+            if is_struck:
+                mark_struck(line.pieces, begin)
 
     def _own_mark(self, start: int, stop: int) -> int:
         """The first character in [start, stop) that its author made the mark of a note, or -1."""

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import partial
 from html import unescape
 
 from edge_node.plugins.parsers.drawings import described, drawing_text, is_large
 from edge_node.plugins.parsers.number_formats import BUILT_IN, is_plain
-from edge_node.plugins.parsers.package import Element, Package, Relation
+from edge_node.plugins.parsers.package import Element, Package, Relation, is_true
 from edge_node.plugins.parsers.sheet_view import CellFormat, SheetView, column_number
 
 MAX_PARTS = 5_000  # that are read beside the sheets: comments, drawings, charts, relations
@@ -42,12 +43,20 @@ def xlsx_views(name: str, data: bytes) -> dict[str, SheetView]:
     return {sheet: book.view(part) for sheet, part in book.sheets()}
 
 
+@dataclass(slots=True)
+class _Styles:
+    """What the styles of cells say, by their numbers: codes of formats, and which are struck."""
+
+    codes: dict[str, str] = field(default_factory=dict)
+    struck: list[str] = field(default_factory=list)
+
+
 class _Book:
     """A workbook's parts that say how it looks."""
 
     def __init__(self, package: Package) -> None:
         self._package = package
-        self._codes: dict[str, str] | None = None  # by the number of a cell's style
+        self._styles: _Styles | None = None
         self._views: dict[str, SheetView] = {}  # by part: many sheets may name one
         self._parts_left = MAX_PARTS
         self._unread_parts = 0
@@ -76,8 +85,11 @@ class _Book:
         view.hidden_columns = set(_hidden_columns(xml))
         view.errors = len(_ERROR.findall(xml)) if b't="e"' in xml else 0
         view.uncomputed = len(_UNCOMPUTED.findall(xml)) if _FORMULA.search(xml) else 0
-        if codes := self._all_codes():
-            view.formats = partial(_formats, xml, codes)
+        styles = self._all_styles()
+        if styles.codes:
+            view.formats = partial(_formats, xml, styles.codes)
+        for cell in _cells(xml, styles.struck):
+            view.struck.setdefault(int(cell[3]) - 1, set()).add(column_number(cell[2].decode()))
         view.margins = sum(map(_has_words, _MARGIN.findall(xml)))
         for relation in self._relations(part).values():
             self._add_related(view, relation.kind, relation.target)
@@ -131,24 +143,10 @@ class _Book:
             return {}
         return {ident: each for ident, each in relations.items() if not each.is_external}
 
-    def _all_codes(self) -> dict[str, str]:
-        """Format codes by style, but for those that change nothing."""
-        if self._codes is None:
-            self._codes = dict(self._read_codes())
-        return self._codes
-
-    def _read_codes(self) -> Iterator[tuple[str, str]]:
-        tree = self._tree("xl/styles.xml")
-        if tree is None:
-            return
-        codes = {str(number): code for number, code in BUILT_IN.items()}
-        for own in tree.iter("{*}numFmt"):
-            codes[own.get("numFmtId", "")] = own.get("formatCode", "")
-        styles = tree.find("{*}cellXfs")
-        for at, style in enumerate(styles if styles is not None else ()):
-            code = codes.get(style.get("numFmtId", ""), "")
-            if code and not is_plain(code):
-                yield str(at), code
+    def _all_styles(self) -> _Styles:
+        if self._styles is None:
+            self._styles = _styles(self._tree("xl/styles.xml"))
+        return self._styles
 
     def _tree(self, part: str) -> Element | None:
         """A part's root; None where there is none. A damaged one, or one too many, counts."""
@@ -168,9 +166,35 @@ def _has_words(margin: tuple[bytes, bytes]) -> bool:
     return not _PAGES.search(codes) and any(map(str.isalpha, _MARGIN_CODE.sub("", codes)))
 
 
+def _styles(tree: Element | None) -> _Styles:
+    """Those that matter, without format codes that change nothing."""
+    styles = _Styles()
+    if tree is None:
+        return styles
+    codes = {str(number): code for number, code in BUILT_IN.items()}
+    for own in tree.iter("{*}numFmt"):
+        codes[own.get("numFmtId", "")] = own.get("formatCode", "")
+    strikes = dict[str, bool]()
+    for number, font in enumerate(tree.iterfind("{*}fonts/{*}font")):
+        strikes[str(number)] = is_true(font.find("{*}strike"), "val")
+    for at, style in enumerate(tree.iterfind("{*}cellXfs/{*}xf")):
+        code = codes.get(style.get("numFmtId", ""), "")
+        if code and not is_plain(code):
+            styles.codes[str(at)] = code
+        if strikes.get(style.get("fontId", "")):
+            styles.struck.append(str(at))
+    return styles
+
+
+def _cells(xml: bytes, styles: Collection[str]) -> Iterator[re.Match[bytes]]:
+    """The cells of some styles: style, letters of the column, number of the row."""
+    if not styles:
+        return iter(())
+    return re.finditer(_CELL % b"|".join(style.encode() for style in styles), xml)
+
+
 def _formats(xml: bytes, codes: dict[str, str]) -> Iterable[CellFormat]:
-    styles = b"|".join(style.encode() for style in codes)
-    for cell in re.finditer(_CELL % styles, xml):
+    for cell in _cells(xml, codes):
         letters = cell[2].decode()
         yield int(cell[3]) - 1, column_number(letters), codes[cell[1].decode()]
 

@@ -123,6 +123,11 @@ def test_ticks_and_choices_of_form_fields_are_read():
     assert text_of(word_with_runs(text, runs, fields[0][:-9])) == "Fasting  or , by ."
 
 
+def test_text_that_is_struck_through_is_marked():
+    runs = {"5 ": struct.pack("<HB", 0x0837, 1), "mg": struct.pack("<HB", 0x2A53, 1), "3": struct.pack("<HB", 0x0837, 0)}
+    assert text_of(word_with_runs("Give 5 mg 3 mg of it.\r", runs)) == "Give ~~5 mg~~ 3 mg of it."
+
+
 def test_a_sign_is_that_of_its_font():
     names = [b"Arial", b"Wingdings", b"Code39"]
     fonts = [bytes(39) + name.decode().encode("utf-16-le") + b"\0\0" for name in names]

@@ -9,7 +9,9 @@ import pytest
 from openpyxl import Workbook
 from openpyxl.chart import BarChart, Reference
 from openpyxl.comments import Comment
+from openpyxl.styles import Font
 
+from benchmarks.files.outlook import compound
 from edge_node.documents.blocks import to_text
 from edge_node.documents.readers.text import ReadText
 from edge_node.plugins.parsers import xlsx_view
@@ -22,7 +24,7 @@ OPEN = """<office:document-content xmlns:office="urn:oasis:names:tc:opendocument
  xmlns:style="urn:oasis:names:tc:opendocument:xmlns:style:1.0"
  xmlns:text="urn:oasis:names:tc:opendocument:xmlns:text:1.0"><office:automatic-styles>
  <style:style style:name="out" style:family="table"><style:table-properties table:display="false"/></style:style>
- </office:automatic-styles><office:body><office:spreadsheet>{}</office:spreadsheet></office:body>
+ {}</office:automatic-styles><office:body><office:spreadsheet>{}</office:spreadsheet></office:body>
 </office:document-content>"""
 
 
@@ -46,11 +48,11 @@ def workbook(rows: list[list[object]], formats: dict[str, str] | None = None) ->
     return book
 
 
-def open_sheet(tables: str) -> bytes:
+def open_sheet(tables: str, styles: str = "") -> bytes:
     out = io.BytesIO()
     with zipfile.ZipFile(out, "w") as archive:
         archive.writestr("mimetype", "application/vnd.oasis.opendocument.spreadsheet")
-        archive.writestr("content.xml", OPEN.format(tables))
+        archive.writestr("content.xml", OPEN.format(styles, tables))
     return out.getvalue()
 
 
@@ -117,6 +119,44 @@ def test_what_is_hidden_is_left_out_and_counted():
     assert lines(found) == ["Ward: Juniper; Beds: 28.", "Ward: Cedar; Beds: 14."]
     assert found.places[1][1] == "Wards, row 4"
     assert found.shortfalls == (("hidden_cells", "1 hidden sheet, 1 hidden row and 1 hidden column are not in the text."),)
+
+
+def test_cells_that_are_struck_through_are_marked():
+    rows = [["Ward", "Beds"], ["Juniper", 28], ["Cedar", 14]]
+    book = workbook(rows)
+    for cell in ("A2", "B2"):
+        book.active[cell].font = Font(strike=True)
+    expected = ["Ward: ~~Juniper~~; Beds: ~~28~~.", "Ward: Cedar; Beds: 14."]
+    assert lines(read(saved(book))) == expected
+    style = '<style:style style:name="old" style:family="table-cell"><style:text-properties style:text-line-through-style="solid"/>'
+    old, number = 'table:style-name="old"', 'office:value-type="float" office:value="{}"'.format
+    cells = (
+        (open_cell("Ward"), open_cell("Beds")),
+        (open_cell("Juniper", old), open_cell("28", f"{old} {number(28)}")),
+        (open_cell("Cedar"), open_cell("14", number(14))),
+    )
+    table = "".join(f"<table:table-row>{''.join(row)}</table:table-row>" for row in cells)
+    data = open_sheet(f'<table:table table:name="S">{table}</table:table>', f"{style}</style:style>")
+    assert lines(read(data, "a.ods")) == expected
+
+
+def test_a_struck_cell_of_an_old_workbook_is_marked_by_the_font_of_its_style():
+    """Fonts are numbered without a four: the fifth one is number 5."""
+
+    def record(kind: int, body: bytes) -> bytes:
+        return struct.pack("<HH", kind, len(body)) + body
+
+    def label(row: int, column: int, style: int, text: str) -> bytes:
+        return record(0x204, struct.pack("<4HB", row, column, style, len(text), 0) + text.encode())
+
+    fonts = b"".join(record(0x31, struct.pack("<HH10xBB", 200, line, 1, 0) + b"A") for line in (0, 0, 0, 0, 8))
+    styles = b"".join(record(0xE0, struct.pack("<HH16x", font, 0)) for font in (0, 5, 3))
+    begins = record(0x809, struct.pack("<4H2I", 0x0600, 0x0005, 0, 0, 0, 6)) + fonts + styles
+    start = len(begins) + 4 + 8 + 5 + 4
+    book = begins + record(0x85, struct.pack("<IBBBB", start, 0, 0, 5, 0) + b"Stock") + record(0x0A, b"")
+    cells = label(0, 0, 0, "Pump") + label(0, 1, 0, "Lot") + label(1, 0, 1, "P-7") + label(1, 1, 2, "L-22")
+    data = book + record(0x809, struct.pack("<4H2I", 0x0600, 0x0010, 0, 0, 0, 6)) + cells + record(0x0A, b"")
+    assert read(compound({"Workbook": data}), "a.xls").text == "Pump: ~~P-7~~; Lot: L-22."
 
 
 def test_errors_and_formulas_without_a_value_are_counted():
