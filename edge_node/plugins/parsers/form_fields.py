@@ -91,7 +91,7 @@ def open_controls(content: Element) -> dict[str, Element]:
 def open_value(control: Element) -> str:
     """What a control of an OpenDocument's form shows; nothing of a password or a button."""
     kind = control.tag.rpartition("}")[2]
-    label = control.get(f"{FORM}label", "").strip()
+    label: str = control.get(f"{FORM}label", "").strip()
     if kind in _UNREAD:
         return ""
     if kind == "checkbox":
@@ -104,7 +104,7 @@ def open_value(control: Element) -> str:
         return ", ".join(filter(None, options))
     if kind == "fixed-text":
         return label
-    value = control.get(f"{FORM}current-value") or control.get(f"{FORM}value", "")
+    value: str = control.get(f"{FORM}current-value") or control.get(f"{FORM}value", "")
     return value.strip()
 
 

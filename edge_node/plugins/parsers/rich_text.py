@@ -313,7 +313,7 @@ class _Reading:
             case "ffl" if self.form.entries:
                 self.form.entries[-1] += text
             case "math":
-                self._write_math(text)
+                _write_math(self.state.math, text)
             case "fonttbl":
                 self.font.name += text
             case "stylesheet":
@@ -520,17 +520,6 @@ class _Reading:
             element = ElementTree.SubElement(self.state.math, f"{OMML}{word[1:]}", stated)
         self.state = replace(self.state, destination="math", math=element)
 
-    def _write_math(self, text: str) -> None:
-        element, value = self.state.math, f"{OMML}val"
-        if value in element.attrib:
-            element.set(value, element.get(value) + text)
-            return
-        last = element[-1].text if len(element) else None
-        if last and "\ud800" <= last <= "\udbff":
-            element[-1].text = joined_halves(last + text)
-        else:
-            ElementTree.SubElement(element, f"{OMML}t").text = text
-
     # Words of paragraphs
 
     def _reset_paragraph(self, _number: int | None) -> None:
@@ -656,6 +645,19 @@ _WORDS: dict[str, Callable[[_Reading, int | None], None]] = {
     "clvmgf": _Reading._begin_merge,
     "clvmrg": _Reading._go_on,
 }
+
+
+def _write_math(element: Element, text: str) -> None:
+    """Add text to an element of an equation, of a property as its value."""
+    value = f"{OMML}val"
+    if value in element.attrib:
+        element.set(value, element.get(value) + text)
+        return
+    last = element[-1].text if len(element) else None
+    if last and "\ud800" <= last <= "\udbff":
+        element[-1].text = joined_halves(last + text)
+    else:
+        ElementTree.SubElement(element, f"{OMML}t").text = text
 
 
 def _note(begin: str, blocks: list[Block]) -> Iterator[Block]:
