@@ -23,10 +23,14 @@ NAMESPACES = {
 OPEN_NAMESPACES = {
     name: f"urn:oasis:names:tc:opendocument:xmlns:{path}:1.0"
     for name, path in (
-        *((name, name) for name in ("office", "text", "table", "style", "presentation", "chart")),
+        *((name, name) for name in ("office", "text", "table", "style", "presentation", "chart", "form")),
         *(("draw", "drawing"), ("svg", "svg-compatible")),
     )
-} | {"dc": "http://purl.org/dc/elements/1.1/", "xlink": "http://www.w3.org/1999/xlink"}
+} | {
+    "dc": "http://purl.org/dc/elements/1.1/",
+    "xlink": "http://www.w3.org/1999/xlink",
+    "field": "urn:openoffice:names:experimental:ooo-ms-interop:xmlns:field:1.0",
+}
 
 
 def zipped(parts: dict[str, str | bytes]) -> bytes:
@@ -92,15 +96,15 @@ def word_table(*rows: list[str]) -> str:
     return f"<w:tbl>{''.join(lines)}</w:tbl>"
 
 
-def open_file(kind: str, body: str, *, styles: str = "", **parts: str) -> bytes:
-    """An OpenDocument file of a kind: "text" or "presentation"; ``styles``: its automatic styles."""
+def open_file(kind: str, body: str, *, styles: str = "", common: str = "", **parts: str) -> bytes:
+    """An OpenDocument file of a kind, "text" or "presentation"; its automatic styles, and those in common."""
     automatic = f"<office:automatic-styles>{styles}</office:automatic-styles>"
     content = f"{automatic}<office:body><office:{kind}>{body}</office:{kind}></office:body>"
     files: dict[str, str | bytes] = {
         "mimetype": f"application/vnd.oasis.opendocument.{kind}",
         "content.xml": element("office:document-content", content, OPEN_NAMESPACES),
     }
-    for name, inside in parts.items():
+    for name, inside in ({"styles": common} | parts).items():
         path = name.replace("__", "/") + ".xml"
         files[path] = element("office:document-content", inside, OPEN_NAMESPACES)
     return zipped(files)
@@ -141,16 +145,17 @@ def shape(text: str, *, kind: str = "", at: tuple[int, int] | None = None, size:
     return f"<p:sp>{head}<p:spPr>{place}</p:spPr><p:txBody>{lines}</p:txBody></p:sp>"
 
 
-def chart(title: str, series: dict[str, dict[str, float]]) -> str:
-    """A bar chart: by series, the value of each category."""
+def chart(title: str, series: dict[str, dict[str, float]], codes: tuple[str, str] = ("General", "General")) -> str:
+    """A bar chart: by series, the value of each category. ``codes``: the formats of both."""
+    of_labels, of_numbers = (f"<c:formatCode>{code}</c:formatCode>" for code in codes)
     drawn = ""
     for name, values in series.items():
         labels = _points(values)
         numbers = _points(map(str, values.values()))
         drawn += (
             f"<c:ser><c:tx><c:strRef><c:strCache>{_points([name])}</c:strCache></c:strRef></c:tx>"
-            f"<c:cat><c:strRef><c:strCache>{labels}</c:strCache></c:strRef></c:cat>"
-            f"<c:val><c:numRef><c:numCache>{numbers}</c:numCache></c:numRef></c:val></c:ser>"
+            f"<c:cat><c:strRef><c:strCache>{of_labels}{labels}</c:strCache></c:strRef></c:cat>"
+            f"<c:val><c:numRef><c:numCache>{of_numbers}{numbers}</c:numCache></c:numRef></c:val></c:ser>"
         )
     words = f"<a:p><a:r><a:t>{title}</a:t></a:r></a:p>"
     head = f"<c:title><c:tx><c:rich>{words}</c:rich></c:tx></c:title>"

@@ -7,6 +7,8 @@ import tarfile
 from email.message import EmailMessage
 from xml.etree import ElementTree
 
+from tests.support.office_files import open_file
+
 NOTE = b"The pump is old.\n"
 
 
@@ -110,6 +112,7 @@ def small_files() -> dict[str, bytes]:
         ".ipynb": _notebook(),
         ".mbox": _mailbox(),
         ".mhtml": _web_archive(),
+        ".odg": open_file("graphics", "<draw:page><draw:custom-shape><text:p>The pump is old.</text:p></draw:custom-shape></draw:page>"),
         ".opml": _outline(),
         ".srt": SUBTITLES.removeprefix("WEBVTT\n\n").replace(".000", ",000").encode(),
         ".tar": _packed(),

@@ -9,13 +9,18 @@ from itertools import islice, zip_longest
 from edge_node.documents.blocks import Block, TextBlock
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import laid_out
-from edge_node.plugins.parsers.package import RELATIONSHIPS, Element, Package
-from edge_node.plugins.parsers.struck import STRUCK
+from edge_node.plugins.parsers.number_formats import moment, stated
+from edge_node.plugins.parsers.package import RELATIONSHIPS, Element, Package, is_true
 
 DRAWING = "{http://schemas.openxmlformats.org/drawingml/2006/main}"
 CHART = "{http://schemas.openxmlformats.org/drawingml/2006/chart}"
+CHARTEX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}"
 DIAGRAM = "{http://schemas.openxmlformats.org/drawingml/2006/diagram}"
 COMPATIBILITY = "{http://schemas.openxmlformats.org/markup-compatibility/2006}"
+LARGE = 8 * 5  # square centimetres: a picture that may be a scanned page
+EMU = 360_000  # in a centimetre
+_LENGTH = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?|\.\d{1,9})(cm|mm|in|pt|pc|px)?")
+_UNITS = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72, "pc": 2.54 / 6, "px": 2.54 / 96}
 _MOST_POINTS = 20_000  # of a chart
 _MOST_LEVELS = 20  # of a diagram
 _FILE_NAME = re.compile(
@@ -26,7 +31,7 @@ _GENERATED = re.compile(
     r"|AI-generated content may be incorrect\.?)",
     re.IGNORECASE | re.DOTALL,
 )
-_RAISED = str.maketrans("0123456789+-−()", "⁰¹²³⁴⁵⁶⁷⁸⁹⁺⁻⁻⁽⁾")
+_NUMBER = re.compile(r"-?\d{1,300}(\.\d{1,300})?([eE][+-]?\d{1,3})?")
 
 
 def chosen_alternative(element: Element) -> Element | None:
@@ -54,22 +59,27 @@ def _says_something(element: Element) -> bool:
     return refers or _has_text(element)
 
 
-def raised(text: str, before: str) -> str:
-    """Superscript: its digits are raised behind a digit, as "103" is not 10³, and nowhere else.
-
-    >>> raised('3', '10'), raised('2', 'm'), raised('st', '1')
-    ('³', '2', 'st')
-    """
-    digit = before.removesuffix(STRUCK)[-1:]
-    is_figure = text.strip(" 0123456789+-−()") == "" and digit.isdigit()
-    return text.translate(_RAISED) if is_figure else text
-
-
 def described(description: str | None) -> Iterator[TextBlock]:
     """A picture by its author's words about it, which no file's name or program's guess is."""
     text = _GENERATED.sub("", description or "").strip()
     if text and not _FILE_NAME.fullmatch(text):
         yield TextBlock("caption", f"Picture: {text}")
+
+
+def centimetres(length: str | None) -> float | None:
+    """A length with its unit, without one in centimetres.
+
+    >>> centimetres("2.54cm"), centimetres("72pt"), centimetres("auto")
+    (2.54, 2.54, None)
+    """
+    match = _LENGTH.fullmatch(length or "")
+    return float(match[1]) * _UNITS[match[2] or "cm"] if match else None
+
+
+def is_large(extent: Element | None) -> bool:
+    """Whether a picture of this size may be a scanned page."""
+    sides = ("", "") if extent is None else (extent.get("cx", ""), extent.get("cy", ""))
+    return all(map(str.isdecimal, sides)) and int(sides[0]) * int(sides[1]) >= LARGE * EMU**2
 
 
 def drawing_text(element: Element) -> str:
@@ -87,7 +97,7 @@ def chart_blocks(package: Package, part: str) -> Iterator[Block]:
     tree = package.tree(part)
     if tree is None:
         return
-    if "chartex" in tree.tag:
+    if tree.tag.startswith(CHARTEX):
         yield from _extended_chart(tree)
         return
     chart = tree.find(f"{CHART}chart")
@@ -102,8 +112,10 @@ def chart_blocks(package: Package, part: str) -> Iterator[Block]:
             yield TextBlock("caption", f"Axis: {axis}")
     series = list(chart.iter(f"{CHART}ser"))
     names = [_series_name(each, number) for number, each in enumerate(series, start=1)]
-    columns = [_points(each, ("cat", "xVal")) for each in series]
-    values = [_points(each, ("val", "yVal")) for each in series]
+    date_base = tree.find(f"{CHART}date1904")
+    is_1904 = is_true(date_base, "val")
+    columns = [_points(each, ("cat", "xVal"), is_1904=is_1904) for each in series]
+    values = [_points(each, ("val", "yVal"), is_1904=is_1904) for each in series]
     yield from _chart_grid(names, columns, values)
 
 
@@ -117,7 +129,7 @@ def _series_name(series: Element, number: int) -> str:
     return words.strip() or f"Series {number}"
 
 
-def _points(series: Element, names: Sequence[str]) -> dict[int, str]:
+def _points(series: Element, names: Sequence[str], *, is_1904: bool) -> dict[int, str]:
     """Index -> text of the cached values; several levels of categories are joined."""
     points = dict[int, str]()
     for name in names:
@@ -125,19 +137,24 @@ def _points(series: Element, names: Sequence[str]) -> dict[int, str]:
             at = int(point.get("idx", "-1"))
             value = (point.findtext(f"{CHART}v") or "").strip()
             if 0 <= at < _MOST_POINTS and value:
-                points[at] = f"{value} {points[at]}" if at in points else _shown_number(value)
+                code = point.get("formatCode") or point.getparent().findtext(f"{CHART}formatCode")
+                shown = _shown_value(value, code or "", is_1904=is_1904)
+                points[at] = f"{value} {points[at]}" if at in points else shown
     return points
 
 
-def _shown_number(value: str) -> str:
-    """A stored number without the tail of its binary form.
+def _shown_value(value: str, code: str, *, is_1904: bool = False) -> str:
+    """A stored number by its format, without the tail of its binary form; a text as it is.
 
-    >>> _shown_number('4.3'), _shown_number('8.1999999999999993'), _shown_number('1st Qtr')
-    ('4.3', '8.2', '1st Qtr')
+    >>> _shown_value('4.3', ''), _shown_value('8.1999999999999993', ''), _shown_value('Q1', '')
+    ('4.3', '8.2', 'Q1')
+    >>> _shown_value('45413', 'm/d/yyyy'), _shown_value('0.25', '0%')
+    ('2024-05-01', '25%')
     """
-    if not re.fullmatch(r"-?\d+\.\d{12,}", value):
+    if not _NUMBER.fullmatch(value):
         return value
-    return f"{float(value):.12g}"
+    number = float(value)
+    return moment(number, code, is_1904=is_1904) or stated(number, code)
 
 
 def _chart_grid(
@@ -165,10 +182,11 @@ def _extended_chart(tree: Element) -> Iterator[Block]:
     title = drawing_text(tree)
     if title:
         yield TextBlock("caption", f"Chart: {title}")
-    for data in tree.iter("{http://schemas.microsoft.com/office/drawing/2014/chartex}data"):
+    for data in tree.iter(f"{CHARTEX}data"):
         columns = list[list[str]]()
-        for level in data.iter("{http://schemas.microsoft.com/office/drawing/2014/chartex}lvl"):
-            columns += [[(point.text or "").strip() for point in level]]
+        for level in data.iter(f"{CHARTEX}lvl"):
+            code = level.get("formatCode", "")
+            columns += [[_shown_value((point.text or "").strip(), code) for point in level]]
         lines = list(islice(zip_longest(*columns, fillvalue=""), _MOST_POINTS))
         if lines:
             yield laid_out(list(map(GridCell, line)) for line in lines)

@@ -153,6 +153,16 @@ _OMML_RULES: dict[str, Callable[[Element, int], str]] = {
 }
 
 
+OMML_NAMES = frozenset(
+    (
+        *(tag.removeprefix(OMML) for tag in _OMML_RULES),
+        *(f"{tag.removeprefix(OMML)}Pr" for tag in _OMML_RULES),
+        *("oMath", "r", "num", "den", "e", "sub", "sup", "deg", "fName", "lim", "mr"),
+        *("chr", "begChr", "endChr", "sepChr", "type"),
+    )
+)
+
+
 def linear_mathml(element: Element, depth: int = 0) -> str:
     """A ``math`` element of MathML, of any namespace or none, as a line."""
     if depth > _DEEPEST or not isinstance(element.tag, str):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from decimal import ROUND_HALF_UP, Context, Decimal
 from functools import lru_cache
 
@@ -37,6 +38,12 @@ NEARLY_HALF = 1e-4
 DIGITS = "0#?"
 DATES = "ymdhsYMDHS"
 SIGNS = f"{DIGITS}.,%/{DATES}"
+GENERAL = "@"  # the place of a number that is shown as without a format
+MAX_SERIAL = 2_958_466  # the day behind the last one of the year 9999
+_ISO_LENGTHS = {"d": 10, "m": 7, "y": 4}  # of a day, a month, a year
+_MINUTES = 24 * 60  # of a day
+_EPOCH = datetime(1899, 12, 30)  # noqa: DTZ001 - a sheet's days have no zone
+_DAYS_TO_1904 = 1_462
 _PRECISE = Context(prec=60)
 MAX_WHOLE = 1e21  # a whole number below is written in full
 _TOKEN = re.compile(
@@ -72,7 +79,7 @@ class _Plan:
 
 @dataclass(frozen=True, slots=True)
 class _Section:
-    """One of the formats of a code: literal text, and the signs "0#?.,%E/" as themselves.
+    """One of the formats of a code: literal text, and the signs "0#?.,%E/@" as themselves.
 
     ``parts``: text and whether it is literal.
     """
@@ -110,6 +117,52 @@ def shown(value: float, code: str) -> str:
     return f"-{text}" if value < 0 and is_signed else text
 
 
+def stated(value: float, code: str) -> str:
+    """As ``shown``, and where that hides digits, the number beside it.
+
+    >>> [stated(0.25, "0%"), stated(0.2534, "0%"), stated(12500000, '0,,"M"')]
+    ['25%', '25% (0.2534)', '13M (12500000)']
+    """
+    text = shown(value, code)
+    hides_digits = is_percent(code) and len(percent(value)) > len(text)
+    return f"{text} ({general(value)})" if hides_digits or is_scaled(code) else text
+
+
+def percent(value: float) -> str:
+    """A number as a hundred times as much, with all its digits."""
+    return f"{value * 100:.12g}%"
+
+
+def moment(value: float, code: str, *, is_1904: bool = False) -> str:
+    """A day or a time by its number, as ISO writes it; "" where the code is for neither.
+
+    ``is_1904``: days count from 1904, not from 1900.
+
+    >>> [moment(45413, "d/m/yyyy"), moment(45413.375, "d.m.yy h:mm"), moment(0.5, "h:mm")]
+    ['2024-05-01', '2024-05-01 09:00', '12:00']
+    >>> [moment(45413, "mmm yy"), moment(45292, "yyyy"), moment(45413, "0")]
+    ['2024-05', '2024', '']
+    """
+    signs = _date_signs(code)
+    days = value + _DAYS_TO_1904 if is_1904 else value
+    if not signs or not 0 <= days < MAX_SERIAL - 1:
+        return ""
+    if not signs & set("yd") and signs & set("hs"):
+        hours, minutes = divmod(round(value * _MINUTES), 60)
+        return f"{hours}:{minutes:02}"
+    day = _EPOCH + timedelta(minutes=round(days * _MINUTES))
+    if "h" in signs:
+        return day.isoformat(sep=" ", timespec="minutes")
+    length = next(size for sign, size in _ISO_LENGTHS.items() if sign in signs)
+    return day.date().isoformat()[:length]
+
+
+def _date_signs(code: str) -> set[str]:
+    section = _sections(code[:MAX_CODE_CHARS])[0]
+    signs = "".join([text for text, is_literal in section.parts if not is_literal]).lower()
+    return set(signs) & set(DATES)
+
+
 def is_percent(code: str) -> bool:
     """Whether numbers of a format are shown as a hundred times as much, with a sign."""
     return _sections(code[:MAX_CODE_CHARS])[0].is_percent
@@ -131,28 +184,27 @@ def _sections(code: str) -> tuple[_Section, ...]:
     sections = list[_Section]()
     parts = list[tuple[str, bool]]()
     condition: tuple[str, float] | None = None
-    is_general = False
     for token in [*_TOKEN.finditer(code or "General"), None]:
         if token is None or token["other"] == ";":
-            sections.append(_section(parts, condition, is_general=is_general))
-            parts, condition, is_general = [], None, False
+            sections.append(_section(parts, condition))
+            parts, condition = [], None
         elif token["bracket"] is not None:
             if found := _CONDITION.fullmatch(token["bracket"]):
                 condition = found[1], float(found[2])
             elif token["bracket"].strip("hmsHMS") == "":
                 parts.append((token["bracket"], False))
         elif token["general"] or token["other"] == "@":
-            is_general = True
+            parts.append((GENERAL, False))
         else:
             parts += _part(token)
     return tuple(sections)
 
 
-def _section(
-    parts: Sequence[tuple[str, bool]], condition: tuple[str, float] | None, *, is_general: bool
-) -> _Section:
+def _section(parts: Sequence[tuple[str, bool]], condition: tuple[str, float] | None) -> _Section:
     signs = "".join([text for text, is_literal in parts if not is_literal])
-    is_number = not is_general and not any(sign in f"/{DATES}" for sign in signs)
+    is_date = any(sign in f"/{DATES}" for sign in signs)
+    has_own_text = GENERAL not in signs or (signs == GENERAL and len(parts) > 1)
+    is_number = not is_date and has_own_text
     has_digits = any(sign in DIGITS for sign in signs) and "E" not in signs.upper()
     plan = _plan(parts, signs) if is_number and has_digits else None
     return _Section(tuple(parts), condition, is_number, "%" in signs, plan)
@@ -208,7 +260,11 @@ def _is_met(condition: tuple[str, float] | None, value: float) -> bool:
 def _formatted(value: float, section: _Section) -> str:
     plan = section.plan
     if plan is None:
-        has_power = any(text[0] in "Ee" for text, is_literal in section.parts if not is_literal)
+        signs = [text for text, is_literal in section.parts if not is_literal]
+        if signs == [GENERAL]:
+            parts = [text if is_literal else general(value) for text, is_literal in section.parts]
+            return "".join(parts).strip()
+        has_power = any(sign[0] in "Ee" for sign in signs)
         return _scientific(value, section) if has_power else _literals(section.parts).strip()
     whole, _, decimals = _rounded(value, plan.power, plan.places).partition(".")
     decimals = decimals[: plan.least] + decimals[plan.least :].rstrip("0")

@@ -12,6 +12,7 @@ from lxml import etree
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import EMPTY, SKIPPED_ROW, Spans, laid_row
 from edge_node.plugins.parsers.number_formats import MAX_WHOLE, general
+from edge_node.plugins.parsers.struck import struck
 from edge_node.records import Cell
 
 MAX_REPEATED = 1_000  # cells with words side by side that are stated as one
@@ -23,6 +24,8 @@ _STYLE = "{urn:oasis:names:tc:opendocument:xmlns:style:1.0}"
 _CALC = "{urn:org:documentfoundation:names:experimental:calc:xmlns:calcext:1.0}"
 _DRAW = "{urn:oasis:names:tc:opendocument:xmlns:drawing:1.0}"
 _BLANKS = {f"{_TEXT}s", f"{_TEXT}tab", f"{_TEXT}line-break"}
+_STYLE_NAME = f"{_TABLE}style-name"
+_LINE_THROUGH = f"{_STYLE}text-line-through-style"
 _CELL = f"{_TABLE}table-cell"
 _PARAGRAPH = f"{_TEXT}p"
 _ANNOTATION = f"{_OFFICE}annotation"
@@ -43,6 +46,7 @@ class OpenSheet:
 
     name: str
     is_hidden: bool = False
+    struck_styles: set[str] = field(default_factory=set)  # of cells
     rows: list[tuple[Sequence[GridCell] | None, int]] = field(default_factory=list)
     height: int = 0
     hidden_columns: set[int] = field(default_factory=set)
@@ -67,7 +71,7 @@ class OpenSheet:
 
     def end(self) -> None:
         """Forget the blank rows behind the last one with words."""
-        while self.rows and not self.rows[-1][0]:
+        while self.rows and not _has_words(self.rows[-1][0] or ()):
             self.rows.pop()
         self.height = sum(count for _, count in self.rows)
 
@@ -102,7 +106,7 @@ def open_sheets(data: bytes) -> Iterator[OpenSheet]:
 
 
 def _sheets(events: Iterator[tuple[str, etree._Element]]) -> Iterator[OpenSheet]:
-    hidden_styles = set[str]()
+    hidden_styles, struck_styles = set[str](), set[str]()
     sheet: OpenSheet | None = None
     depth = 0
     for event, element in events:
@@ -111,7 +115,8 @@ def _sheets(events: Iterator[tuple[str, etree._Element]]) -> Iterator[OpenSheet]
             depth += 1 if event == "start" else -1
             if event == "start" and depth == 1:
                 style = element.get(f"{_TABLE}style-name", "")
-                sheet = OpenSheet(element.get(f"{_TABLE}name", ""), style in hidden_styles)
+                name = element.get(f"{_TABLE}name", "")
+                sheet = OpenSheet(name, style in hidden_styles, struck_styles)
             elif sheet and depth == 0:
                 sheet.end()
                 yield sheet
@@ -120,6 +125,9 @@ def _sheets(events: Iterator[tuple[str, etree._Element]]) -> Iterator[OpenSheet]
             properties = element.find(f"{_STYLE}table-properties")
             if properties is not None and properties.get(f"{_TABLE}display") == "false":
                 hidden_styles.add(element.get(f"{_STYLE}name", ""))
+            properties = element.find(f"{_STYLE}text-properties")
+            if properties is not None and properties.get(_LINE_THROUGH, "none") != "none":
+                struck_styles.add(element.get(f"{_STYLE}name", ""))
         elif event == "end" and sheet and depth == 1:
             _add(sheet, element, tag)
 
@@ -162,7 +170,7 @@ def _add_row(sheet: OpenSheet, row: etree._Element) -> None:
         attributes = dict(element.items())
         cell = _cell(sheet, element, attributes)
         count = _count(attributes, _REPEATED) if _REPEATED in attributes else 1
-        if not cell.text:
+        if not cell.text and cell.columns == cell.rows == 1:
             blanks += count
             continue
         if blanks:
@@ -174,24 +182,20 @@ def _add_row(sheet: OpenSheet, row: etree._Element) -> None:
     attributes = dict(row.items())
     count = _count(attributes, f"{_TABLE}number-rows-repeated")
     is_hidden = attributes.get(f"{_TABLE}visibility") in ("collapse", "filter")
-    sheet.hidden_rows += is_hidden and bool(cells)
+    sheet.hidden_rows += is_hidden and _has_words(cells)
     sheet.rows.append((None if is_hidden else tuple(cells), count))
     sheet.height += count
+
+
+def _has_words(cells: Sequence[GridCell]) -> bool:
+    return any(cell.text for cell in cells)
 
 
 def _cell(sheet: OpenSheet, element: etree._Element, attributes: Mapping[str, str]) -> GridCell:
     """A cell; its note, and what it lacks, go to the sheet."""
     if not attributes and not len(element):
         return EMPTY
-    texts = list[str]()
-    for child in element:
-        if child.tag == _PARAGRAPH:
-            texts.append(_paragraph(child))
-        elif child.tag == _ANNOTATION:
-            sheet.notes.append((sheet.height + 1, _words(child)))
-        elif child.tag.startswith(_DRAW):
-            sheet.texts += filter(None, [_words(child)])
-    text = " ".join(texts)
+    text = _cell_text(sheet, element)
     kind = attributes.get(_TYPE, "")
     if kind == "string" and len(attributes) == 1:
         return GridCell(text)
@@ -200,9 +204,23 @@ def _cell(sheet: OpenSheet, element: etree._Element, attributes: Mapping[str, st
     elif _FORMULA in attributes and not kind:
         sheet.uncomputed += 1
     text, value = _shown(kind, attributes, text)
+    if attributes.get(_STYLE_NAME) in sheet.struck_styles:
+        text, value = struck(text), None
     if _SPANS.isdisjoint(attributes):
         return GridCell(text, value)
     return GridCell(text, value, _count(attributes, _COLUMNS), _count(attributes, _ROWS))
+
+
+def _cell_text(sheet: OpenSheet, element: etree._Element) -> str:
+    texts = list[str]()
+    for child in element:
+        if child.tag == _PARAGRAPH:
+            texts.append(_paragraph(child))
+        elif child.tag == _ANNOTATION:
+            sheet.notes.append((sheet.height + 1, _words(child)))
+        elif child.tag.startswith(_DRAW):
+            sheet.texts += filter(None, [_words(child)])
+    return " ".join(texts)
 
 
 def _shown(kind: str, attributes: Mapping[str, str], text: str) -> tuple[str, Cell]:

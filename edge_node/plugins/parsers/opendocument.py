@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
 from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock, TextKind
@@ -13,8 +13,14 @@ from edge_node.documents.grids import EMPTY, laid_out
 from edge_node.documents.parsers import Parser
 from edge_node.documents.text import check_pages
 from edge_node.plugins.parsers.cells import cell_text, with_row_name
-from edge_node.plugins.parsers.drawings import described, raised
+from edge_node.plugins.parsers.drawings import LARGE, centimetres, described
 from edge_node.plugins.parsers.equations import linear_mathml
+from edge_node.plugins.parsers.form_fields import (
+    FIELD,
+    open_controls,
+    open_field,
+    open_value,
+)
 from edge_node.plugins.parsers.numbering import formatted_number
 from edge_node.plugins.parsers.package import (
     BAD_PACKAGE,
@@ -25,8 +31,10 @@ from edge_node.plugins.parsers.package import (
     resolved,
     usable_title,
 )
+from edge_node.plugins.parsers.page_margins import margin_blocks
 from edge_node.plugins.parsers.reading_order import Box, reading_order
 from edge_node.plugins.parsers.struck import mark_struck
+from edge_node.plugins.parsers.superscripts import raised
 from shared.errors import UnreadableDocument
 
 _URN = "{{urn:oasis:names:tc:opendocument:xmlns:{}:1.0}}".format
@@ -38,7 +46,6 @@ _MOST_OBJECTS_DEEP = 3  # a chart in a sheet in a text
 _MOST_REPEATED = 64  # cells or rows that are stated once
 _MOST_SPACES = 100
 _MOST_STYLES_ABOVE = 20
-_LARGE = 8 * 5  # square centimetres: a picture that may be a scanned page
 _LEVELS = 10
 _SKIPPED = frozenset(
     [
@@ -58,7 +65,10 @@ _SKIPPED = frozenset(
         ),
     ]
 )
-_UNREAD_FRAMES = frozenset({"date-time", "footer", "header", "page-number", "page"})
+_UNREAD_FRAMES = frozenset({"header", "page-number", "page"})
+_FOOTERS = ("footer", "date-time")
+_DAYS = (f"{TEXT}date", f"{TEXT}time", f"{SHOW}date-time")
+_PAGE_NUMBERS = (f"{TEXT}page-number", f"{TEXT}page-count")
 _KINDS = {
     "1": "decimal",
     "a": "lowerLetter",
@@ -66,8 +76,6 @@ _KINDS = {
     "i": "lowerRoman",
     "I": "upperRoman",
 }
-_LENGTH = re.compile(r"(-?\d{1,9}(?:\.\d{1,9})?)(cm|mm|in|pt|pc|px)?")
-_UNITS = {"cm": 1.0, "mm": 0.1, "in": 2.54, "pt": 2.54 / 72, "pc": 2.54 / 6, "px": 2.54 / 96}
 _SPACE = re.compile(r"[ \t\r\n]+")
 
 
@@ -114,6 +122,11 @@ def parse_open_slides(name: str, data: bytes) -> ParsedDocument:
     return _parsed(name, data, ".odp", _Reading.slide_blocks)
 
 
+def parse_open_drawing(name: str, data: bytes) -> ParsedDocument:
+    """The blocks of an .odg file, each page a place. Raises as ``parse_open_text``."""
+    return _parsed(name, data, ".odg", _Reading.drawing_blocks)
+
+
 def _parsed(
     name: str, data: bytes, kind: str, blocks: Callable[[_Reading], Iterator[Block]]
 ) -> ParsedDocument:
@@ -142,9 +155,11 @@ class _Reading:
         trees = [content] if self.common is None else [self.common, content]
         self._styles = _Styles(trees)
         self._left_out = Counter[str]()
+        self._controls = open_controls(content)
         self._notes = 0
         self._counters = dict[str, list[int]]()
         self._depth = 0
+        self._footers = set[str]()
 
     def title(self) -> str:
         """The stated title."""
@@ -155,6 +170,7 @@ class _Reading:
         """What of the document is not in the text."""
         return left_out(
             (self._left_out["hidden"], "hidden passage", "hidden passages"),
+            (self._left_out["row"], "hidden row", "hidden rows"),
             (self._left_out["slide"], "hidden slide", "hidden slides"),
             (self._left_out["embedded"], "embedded document", "embedded documents"),
             (self._left_out["picture"], "large picture", "large pictures"),
@@ -169,13 +185,20 @@ class _Reading:
 
     def slide_blocks(self) -> Iterator[Block]:
         """Slide by slide in the file's order, hidden ones left out."""
+        yield from self._pages("slide")
+
+    def drawing_blocks(self) -> Iterator[Block]:
+        """Page by page."""
+        yield from self._pages("page")
+
+    def _pages(self, unit: str) -> Iterator[Block]:
         pages = list(self.content.iter(f"{DRAW}page"))
-        check_pages(self.name, len(pages), unit="slides")
+        check_pages(self.name, len(pages), unit=f"{unit}s")
         for number, page in enumerate(pages, start=1):
             if page.get(f"{DRAW}style-name") in self._styles.hidden_pages:
                 self._left_out["slide"] += 1
                 continue
-            yield Place(f"slide {number}")
+            yield Place(f"{unit} {number}")
             yield from self._slide(page)
 
     def _margins(self, kind: str) -> Iterator[Block]:
@@ -186,11 +209,8 @@ class _Reading:
         for margin in self.common.iter(*(f"{STYLE}{kind}{end}" for end in ("", "-left", "-first"))):
             if margin.get(f"{STYLE}display") == "false":
                 continue
-            for block in self._blocks(margin):
-                text = block.text.strip() if isinstance(block, TextBlock) else repr(block)
-                if text not in seen and not text.isdecimal():
-                    seen.add(text)
-                    yield block
+            has_number = next(margin.iter(*_PAGE_NUMBERS), None) is not None
+            yield from margin_blocks(self._blocks(margin), seen, has_page_number=has_number)
 
     # Slides
 
@@ -204,9 +224,11 @@ class _Reading:
             yield from rest
         others = [shape for shape in shapes if shape not in titles]
         yield from self._in_order(others)
+        for kind in _FOOTERS:
+            yield from self._declared(page, kind)
         for notes in page.iterchildren(f"{SHOW}notes"):
             for frame in notes:
-                if frame.get(f"{SHOW}class") in _UNREAD_FRAMES:
+                if frame.get(f"{SHOW}class") in (*_UNREAD_FRAMES, *_FOOTERS):
                     continue
                 text, rest = cell_text(self._blocks([frame]))
                 if text:
@@ -220,7 +242,26 @@ class _Reading:
         placed = [at for at, box in enumerate(boxes) if box is not None]
         order = [placed[at] for at in reading_order([box for box in boxes if box is not None])]
         for at in [*order, *(at for at in range(len(read)) if boxes[at] is None)]:
-            yield from self._blocks([read[at]])
+            blocks = self._blocks([read[at]])
+            if read[at].get(f"{SHOW}class") in _FOOTERS:
+                is_automatic = next(read[at].iter(*_DAYS), None) is not None
+                blocks = iter(()) if is_automatic else self._new_footers(blocks)
+            yield from blocks
+
+    def _declared(self, page: Element, kind: str) -> Iterator[Block]:
+        """The footer or day that a slide takes from the presentation."""
+        name = page.get(f"{SHOW}use-{kind}-name")
+        style = page.get(f"{DRAW}style-name", "")
+        if name is None or (style, kind) in self._styles.without_footer:
+            return
+        for declared in self.content.iter(f"{SHOW}{kind}-decl"):
+            is_fixed = declared.get(f"{SHOW}source", "fixed") == "fixed"
+            if declared.get(f"{SHOW}name") == name and is_fixed:
+                blocks = [TextBlock("paragraph", "".join(declared.itertext()).strip())]
+                yield from self._new_footers(blocks)
+
+    def _new_footers(self, blocks: Iterable[Block]) -> Iterator[Block]:
+        return margin_blocks(blocks, self._footers, has_page_number=False)
 
     # Blocks
 
@@ -236,7 +277,7 @@ class _Reading:
                 yield from self._list(child, style, level + 1)
             elif tag == f"{TABLE}table":
                 yield from self._table(child)
-            elif tag == f"{TEXT}section" and child.get(f"{TEXT}display", "true") != "true":
+            elif tag == f"{TEXT}section" and _is_hidden_section(child):
                 self._left_out["hidden"] += 1
             elif handler := _HANDLERS.get(tag):
                 line = _Line()
@@ -391,11 +432,19 @@ class _Reading:
                 caption = list(described(next(filter(None, words), "")))
                 line.after += caption
                 width, height = (
-                    _length(element.get(f"{SVG}{side}")) for side in ("width", "height")
+                    centimetres(element.get(f"{SVG}{side}")) for side in ("width", "height")
                 )
-                is_large = (width or 0) * (height or 0) >= _LARGE
+                is_large = (width or 0) * (height or 0) >= LARGE
                 self._left_out["picture"] += not caption and is_large
                 return
+
+    def _control(self, element: Element, line: _Line) -> None:
+        control = self._controls.get(element.get(f"{DRAW}control", ""))
+        if control is not None:
+            line.pieces.append(open_value(control))
+
+    def _form_field(self, element: Element, line: _Line) -> None:
+        line.pieces.append(open_field(element))
 
     def _object(self, element: Element, line: _Line) -> None:
         """An embedded formula, chart, sheet or text."""
@@ -427,7 +476,7 @@ class _Reading:
 
     def _table(self, element: Element) -> Iterator[Block]:
         """A grid, and behind it what no cell can hold; one of a single column is but a frame."""
-        lines = list(_table_rows(element, is_heading=False))
+        lines = list(self._rows(element, is_heading=False))
         if all(len(cells) <= 1 for cells, _, _ in lines):
             for cells, _, _ in lines:
                 for cell in cells:
@@ -448,6 +497,22 @@ class _Reading:
         yield laid_out(rows)
         yield from rest
 
+    def _rows(
+        self, element: Element, *, is_heading: bool
+    ) -> Iterator[tuple[list[Element], bool, int]]:
+        """Of each row its own cells, whether it is a heading, and how often it stands there."""
+        for child in element:
+            if child.tag == f"{TABLE}table-row":
+                cells = [cell for cell in child if cell.tag == f"{TABLE}table-cell"]
+                if child.get(f"{TABLE}visibility", "visible") == "visible":
+                    repeated = min(_count(child, "number-rows-repeated"), _MOST_REPEATED)
+                    yield cells, is_heading, repeated
+                else:
+                    self._left_out["row"] += any(map(str.strip, child.itertext()))
+            elif child.tag in _ROW_GROUPS:
+                inside = is_heading or child.tag == f"{TABLE}table-header-rows"
+                yield from self._rows(child, is_heading=inside)
+
     def _grid_cells(self, cell: Element, is_heading: bool, rest: list[Block]) -> list[GridCell]:
         text, others = cell_text(self._blocks(cell))
         rest += others
@@ -466,6 +531,8 @@ _HANDLERS: dict[str, Callable[[_Reading, Element, _Line], None]] = {
     f"{TEXT}note": _Reading._note,
     f"{OFFICE}annotation": _Reading._annotation,
     f"{DRAW}frame": _Reading._frame,
+    f"{DRAW}control": _Reading._control,
+    f"{FIELD}fieldmark": _Reading._form_field,
     f"{CHART}title": _Reading._chart_title,
 }
 
@@ -475,6 +542,7 @@ class _Styles:
 
     def __init__(self, trees: list[Element]) -> None:
         self.hidden, self.superscript, self.hidden_pages = set[str](), set[str](), set[str]()
+        self.without_footer = set[tuple[str, str]]()  # style of a slide, and which of _FOOTERS
         self.lists = dict[str, _ListStyle]()
         self._strikes = dict[str, str]()
         self.outline: _ListStyle = {}
@@ -498,6 +566,9 @@ class _Styles:
                 self._strikes[name] = stroke
             if properties.get(f"{STYLE}text-position", "").startswith("super"):
                 self.superscript.add(name)
+            for kind in _FOOTERS:
+                if properties.get(f"{SHOW}display-{kind}") == "false":
+                    self.without_footer.add((name, kind))
             if properties.get(f"{SHOW}visibility") == "hidden":
                 self.hidden_pages.add(name)
 
@@ -542,22 +613,15 @@ def _levels(style: Element) -> _ListStyle:
     return levels
 
 
-def _table_rows(element: Element, *, is_heading: bool) -> Iterator[tuple[list[Element], bool, int]]:
-    """Of each row its own cells, whether it is a heading, and how often it stands there."""
-    for child in element:
-        if child.tag == f"{TABLE}table-row":
-            cells = [cell for cell in child if cell.tag == f"{TABLE}table-cell"]
-            if child.get(f"{TABLE}visibility", "visible") == "visible":
-                repeated = min(_count(child, "number-rows-repeated"), _MOST_REPEATED)
-                yield cells, is_heading, repeated
-        elif child.tag in _ROW_GROUPS:
-            inside = is_heading or child.tag == f"{TABLE}table-header-rows"
-            yield from _table_rows(child, is_heading=inside)
-
-
 _ROW_GROUPS = frozenset(
     f"{TABLE}{name}" for name in ("table-header-rows", "table-rows", "table-row-group")
 )
+
+
+def _is_hidden_section(section: Element) -> bool:
+    display = section.get(f"{TEXT}display", "true")
+    is_met = section.get(f"{TEXT}is-hidden") == "true"
+    return bool(display == "none" or (display == "condition" and is_met))
 
 
 def _count(element: Element, name: str, namespace: str = TABLE) -> int:
@@ -581,30 +645,40 @@ def _box(shape: Element) -> Box | None:
         lefts, tops = [box.left for box in boxes], [box.top for box in boxes]
         rights, bottoms = [box.right for box in boxes], [box.bottom for box in boxes]
         return Box(min(lefts), min(tops), max(rights), max(bottoms))
-    left, top = _length(shape.get(f"{SVG}x")), _length(shape.get(f"{SVG}y"))
-    width, height = _length(shape.get(f"{SVG}width")), _length(shape.get(f"{SVG}height"))
+    left, top = centimetres(shape.get(f"{SVG}x")), centimetres(shape.get(f"{SVG}y"))
+    width, height = centimetres(shape.get(f"{SVG}width")), centimetres(shape.get(f"{SVG}height"))
     if left is None or top is None:
         return None
     return Box(left, top, left + (width or 0), top + (height or 0))
 
 
-def _length(text: str | None) -> float | None:
-    """A length in centimetres."""
-    match = _LENGTH.fullmatch(text or "")
-    return float(match[1]) * _UNITS[match[2] or "cm"] if match else None
-
-
+OPEN_DRAWING = Parser(
+    "odg",
+    1,
+    parse_open_drawing,
+    mimetype=b"graphics",
+    media_types={
+        ".odg": "application/vnd.oasis.opendocument.graphics",
+        ".otg": "application/vnd.oasis.opendocument.graphics-template",
+    },
+)
 OPEN_SLIDES = Parser(
     "odp",
-    3,
+    4,
     parse_open_slides,
     mimetype=b"presentation",
-    media_types={".odp": "application/vnd.oasis.opendocument.presentation"},
+    media_types={
+        ".odp": "application/vnd.oasis.opendocument.presentation",
+        ".otp": "application/vnd.oasis.opendocument.presentation-template",
+    },
 )
 OPEN_TEXT = Parser(
     "odt",
-    3,
+    4,
     parse_open_text,
     mimetype=b"opendocument",
-    media_types={".odt": "application/vnd.oasis.opendocument.text"},
+    media_types={
+        ".odt": "application/vnd.oasis.opendocument.text",
+        ".ott": "application/vnd.oasis.opendocument.text-template",
+    },
 )

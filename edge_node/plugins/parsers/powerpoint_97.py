@@ -19,11 +19,11 @@ from olefile import OleFileIO
 from edge_node.documents.blocks import Block, ParsedDocument, Place, TextBlock
 from edge_node.documents.grid_cells import GridCell
 from edge_node.documents.grids import EMPTY, Grid
-from edge_node.documents.parsers import Parser
+from edge_node.documents.parsers import DAMAGED_OLE, Parser
 from edge_node.documents.text import check_pages
 from edge_node.plugins.parsers.package import left_out
 from edge_node.plugins.parsers.reading_order import Box, reading_order
-from edge_node.plugins.parsers.word_97 import DAMAGED, stated_properties
+from edge_node.plugins.parsers.word_97 import stated_properties
 from shared.errors import UnreadableDocument
 
 _STREAM = "PowerPoint Document"
@@ -94,7 +94,7 @@ def parse_old_slides(name: str, data: bytes) -> ParsedDocument:
         if not blocks and not reading.is_whole:
             raise ValueError("no texts")
         return ParsedDocument(blocks, title, reading.shortfalls())
-    except DAMAGED as error:
+    except DAMAGED_OLE as error:
         message = "is damaged, or behind a password"
         raise UnreadableDocument(name, "bad_office", message, next_step=step) from error
 
@@ -371,5 +371,5 @@ POWERPOINT_97 = Parser(
     2,
     parse_old_slides,
     streams=("PowerPoint Document",),
-    media_types={".ppt": "application/vnd.ms-powerpoint"},
+    media_types=dict.fromkeys((".pot", ".pps", ".ppt"), "application/vnd.ms-powerpoint"),
 )

@@ -12,14 +12,18 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
+from xml.etree import ElementTree
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.grids import Grid
 from edge_node.documents.parsers import Parser
 from edge_node.plugins.parsers.cells import Merge
-from edge_node.plugins.parsers.drawings import raised
-from edge_node.plugins.parsers.package import left_out, usable_title
+from edge_node.plugins.parsers.equations import OMML, OMML_NAMES, linear_omml
+from edge_node.plugins.parsers.form_fields import word_field
+from edge_node.plugins.parsers.package import Element, left_out, usable_title
+from edge_node.plugins.parsers.page_margins import counts_pages, margin_blocks
 from edge_node.plugins.parsers.struck import mark_struck
+from edge_node.plugins.parsers.superscripts import raised
 from edge_node.plugins.parsers.symbols import joined_halves, unicode_symbols
 from edge_node.plugins.parsers.table_flow import MOST_LEVELS, Edge, TableFlow
 from shared.errors import UnreadableDocument
@@ -67,14 +71,18 @@ _SIGNS = {
 _CONTROL_SIGNS = {b"~": " ", b"_": "-", b"\\": "\\", b"{": "{", b"}": "}"}
 _SKIPPED = frozenset(
     (
-        *("colortbl", "filetbl", "revtbl", "pict", "nonshppict", "fldinst", "nonesttables", "sp"),
+        *("colortbl", "filetbl", "revtbl", "pict", "nonshppict", "nonesttables", "sp"),
         *("shprslt", "xe", "tc", "bkmkstart", "bkmkend", "template", "pn", "falt", "panose"),
         *("ftnsep", "ftnsepc", "ftncn", "aftnsep", "aftnsepc", "aftncn", "atnid", "atndate"),
         *("atnref", "keycode", "author", "operator", "comment", "doccomm", "company", "subject"),
         *("manager", "category", "keywords", "hlinkbase", "listtable", "rxe", "txe"),
     )
 )
-_READ = frozenset(("shpinst", "nesttableprops", "ud", "do", "atnauthor", "annotation", "objdata"))
+_DEEPEST = 300  # groups, below which elements of an equation are not told apart
+_MATH = frozenset(f"m{name}" for name in OMML_NAMES)
+_READ = frozenset(
+    ("moMathPara", "shpinst", "nesttableprops", "ud", "do", "atnauthor", "annotation", "objdata")
+)
 _STORIES = frozenset(("footnote", "annotation", "shptxt", "dptxbxtext", "listtext", "pntext"))
 _MARGINS = frozenset(f"{kind}{end}" for kind in ("header", "footer") for end in ("", "l", "r", "f"))
 _OWN_TEXT = frozenset(("title", "atnauthor"))  # destinations whose text is a value
@@ -96,6 +104,7 @@ class _State:
     is_hidden: bool = False
     is_raised: bool = False
     is_struck: bool = False
+    math: Element | None = None  # where its text goes in an equation
 
 
 @dataclass(slots=True)
@@ -132,6 +141,16 @@ class _Font:
     is_symbol: bool = False
 
 
+@dataclass(slots=True)
+class _FormField:
+    """A form field of Word, as ``word_field`` takes it."""
+
+    kind: int = 0
+    result: int = 0
+    default: int = 0
+    entries: list[str] = field(default_factory=list)
+
+
 def parse_rich_text(name: str, data: bytes) -> ParsedDocument:
     """An .rtf file's blocks. Raises UnreadableDocument (``bad_office``)."""
     controls = len(data) - len(data.translate(None, _CONTROLS))
@@ -154,14 +173,17 @@ class _Reading:
         ]()  # the state outside, and whether the group is a story
         self.stories = [_Story("body")]
         self.margins = dict[str, list[Block]]()
+        self.numbered_margins = set[str]()
         self.values = dict[str, str]()
         self.left_out = Counter[str]()
         self.fonts, self.styles = dict[int, _Font](), dict[int, _Style]()
         self.font, self.style = _Font(), _Style()
+        self.form = _FormField()
         self.default_page, self.default_font = "cp1252", 0
         self.edges: dict[bool, list[Edge]] = {False: [], True: []}  # by: of a nested table
         self.merge: Merge = ""
         self.is_joined = False
+        self.equation: Element | None = None
         self.raw = b""
         self.to_skip = 0
         self.is_ignorable = False
@@ -183,13 +205,11 @@ class _Reading:
     def all_blocks(self) -> Iterator[Block]:
         """Headers, the text, footers; each text of a margin once."""
         for kind in ("header", "footer"):
-            seen = list[Block]()
+            seen = set[str]()
             for name, blocks in sorted(self.margins.items()):
                 if name.startswith(kind):
-                    seen += [
-                        block for block in blocks if block not in seen and not _is_number(block)
-                    ]
-            yield from seen
+                    has_number = name in self.numbered_margins
+                    yield from margin_blocks(blocks, seen, has_page_number=has_number)
             yield from self.stories[0].flow.blocks if kind == "header" else ()
 
     # Tokens
@@ -245,7 +265,14 @@ class _Reading:
         before, is_story = self.stack.pop()
         if is_story:
             self._end_story(self.stories.pop())
+        is_code = self.state.destination == "fldinst"
+        is_equation = self.state.math is not None and before.math is None
         self.state = before
+        if is_equation:
+            self._write(linear_omml(self.equation))
+        if is_code and before.destination != "fldinst":
+            form, self.form = self.form, _FormField()
+            self._write(word_field(form.kind, form.result, form.default, form.entries))
 
     def _flush(self) -> None:
         """Decode the bytes that were collected: characters may have two."""
@@ -267,17 +294,26 @@ class _Reading:
 
     def _write(self, text: str) -> None:
         self._flush()
-        state, story = self.state, self.stories[-1]
-        match state.destination:
-            case "" if state.is_left_out:
-                return
-            case "" if state.is_hidden:
-                self.left_out["hidden"] += bool(text.strip())
-            case "":
-                before = "".join(story.pieces[-3:]) if state.is_raised else ""
-                story.pieces.append(raised(text, before) if state.is_raised else text)
-                if state.is_struck:
-                    mark_struck(story.pieces, len(story.pieces) - 1)
+        if self.state.destination:
+            self._write_apart(text)
+        elif self.state.is_hidden and not self.state.is_left_out:
+            self.left_out["hidden"] += bool(text.strip())
+        elif not self.state.is_left_out:
+            pieces = self.stories[-1].pieces
+            before = "".join(pieces[-3:]) if self.state.is_raised else ""
+            pieces.append(raised(text, before) if self.state.is_raised else text)
+            if self.state.is_struck:
+                mark_struck(pieces, len(pieces) - 1)
+
+    def _write_apart(self, text: str) -> None:
+        """Text of a destination: of a code, an equation, a font's or style's name, a value."""
+        match self.state.destination:
+            case "fldinst" if counts_pages(text):
+                self.numbered_margins.add(self.stories[-1].kind)
+            case "ffl" if self.form.entries:
+                self.form.entries[-1] += text
+            case "math":
+                _write_math(self.state.math, text)
             case "fonttbl":
                 self.font.name += text
             case "stylesheet":
@@ -295,6 +331,8 @@ class _Reading:
             self._unicode(number or 0)
         elif sign := _SIGNS.get(word):
             self._write(sign)
+        elif word == "moMath" or (self.state.math is not None and word in _MATH):
+            self._begin_math(word)
         elif handler := _WORDS.get(word):
             handler(self, number)
         elif word in _STORIES or word in _MARGINS:
@@ -315,7 +353,7 @@ class _Reading:
     def _unicode(self, number: int) -> None:
         code = number + 0x10000 if number < 0 else number
         sign = chr(code) if 0 <= code < 0x110000 else "\ufffd"
-        self._write(unicode_symbols(sign, self.state.font or "Symbol"))
+        self._write(unicode_symbols(sign, self.state.font))
         self.to_skip = self.state.skip
 
     # Stories
@@ -342,7 +380,7 @@ class _Reading:
             return
         blocks = self._finish(story)
         if story.kind in _MARGINS:
-            self.margins.setdefault(story.kind, []).extend(map(_as_paragraph, blocks))
+            self.margins.setdefault(story.kind, []).extend(blocks)
         elif story.kind in ("footnote", "annotation"):
             author = self.values.pop("atnauthor", "").strip() if story.kind == "annotation" else ""
             begin = f"Comment by {author}: " if author else "Comment: "
@@ -440,6 +478,47 @@ class _Reading:
 
     def _unicode_form(self, _number: int | None) -> None:
         self.state = replace(self.state, destination=self.state.outer)
+
+    # Words of fields
+
+    def _field_code(self, _number: int | None) -> None:
+        self._destination("fldinst")
+
+    def _form_field(self, _number: int | None) -> None:
+        if self.state.destination == "fldinst":
+            self.form = _FormField()
+            self.state = replace(self.state, destination="formfield")
+
+    def _form_kind(self, number: int | None) -> None:
+        self.form.kind = number or 0
+
+    def _form_result(self, number: int | None) -> None:
+        self.form.result = number or 0
+
+    def _form_default(self, number: int | None) -> None:
+        self.form.default = number or 0
+
+    def _form_entry(self, _number: int | None) -> None:
+        if self.state.destination == "formfield":
+            self.form.entries.append("")
+            self.state = replace(self.state, destination="ffl")
+
+    # Equations
+
+    def _begin_math(self, word: str) -> None:
+        """Begin an element of OMML, whose names RTF has behind an "m"."""
+        if self.state.math is None:
+            if self.state.destination or not self.stack:
+                self._destination("skip")
+                return
+            self.equation = element = ElementTree.Element(f"{OMML}oMath")
+        elif len(self.stack) > _DEEPEST:
+            return
+        else:
+            is_property = self.state.math.tag.endswith("Pr")
+            stated = {f"{OMML}val": ""} if is_property else {}
+            element = ElementTree.SubElement(self.state.math, f"{OMML}{word[1:]}", stated)
+        self.state = replace(self.state, destination="math", math=element)
 
     # Words of paragraphs
 
@@ -540,6 +619,12 @@ _WORDS: dict[str, Callable[[_Reading, int | None], None]] = {
     "sub": _Reading._lower,
     "upr": _Reading._both_forms,
     "ud": _Reading._unicode_form,
+    "fldinst": _Reading._field_code,
+    "formfield": _Reading._form_field,
+    "fftype": _Reading._form_kind,
+    "ffres": _Reading._form_result,
+    "ffdefres": _Reading._form_default,
+    "ffl": _Reading._form_entry,
     "pard": _Reading._reset_paragraph,
     "s": _Reading._set_style,
     "outlinelevel": _Reading._set_outline,
@@ -562,6 +647,19 @@ _WORDS: dict[str, Callable[[_Reading, int | None], None]] = {
 }
 
 
+def _write_math(element: Element, text: str) -> None:
+    """Add text to an element of an equation, of a property as its value."""
+    value = f"{OMML}val"
+    if value in element.attrib:
+        element.set(value, element.get(value) + text)
+        return
+    last = element[-1].text if len(element) else None
+    if last and "\ud800" <= last <= "\udbff":
+        element[-1].text = joined_halves(last + text)
+    else:
+        ElementTree.SubElement(element, f"{OMML}t").text = text
+
+
 def _note(begin: str, blocks: list[Block]) -> Iterator[Block]:
     texts = [block.text for block in blocks if isinstance(block, TextBlock)]
     if texts:
@@ -569,14 +667,6 @@ def _note(begin: str, blocks: list[Block]) -> Iterator[Block]:
     yield from (block for block in blocks if isinstance(block, Grid))
 
 
-def _as_paragraph(block: Block) -> Block:
-    return TextBlock("paragraph", block.text) if isinstance(block, TextBlock) else block
-
-
-def _is_number(block: Block) -> bool:
-    return isinstance(block, TextBlock) and block.text.strip().isdecimal()
-
-
 RICH_TEXT = Parser(
-    "rtf", 3, parse_rich_text, heads=(b"{\\rtf",), media_types={".rtf": "application/rtf"}
+    "rtf", 4, parse_rich_text, heads=(b"{\\rtf",), media_types={".rtf": "application/rtf"}
 )

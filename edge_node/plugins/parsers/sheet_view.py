@@ -20,19 +20,25 @@ class SheetView:
     """Rows and columns count from 0.
 
     ``formats`` gives anew the formats of cells, by row; not those that change nothing.
+    ``struck``: by row, the columns of cells that are struck through.
     ``notes``: cell ("B2") and words. ``texts``: of text boxes, and titles of charts.
     ``errors``: cells like "#N/A"; ``uncomputed``: formulas whose value the file lacks;
-    ``unread_parts``: damaged files in the file, of notes, formats or drawings.
+    ``unread_parts``: files in the file, of notes, formats or drawings, that are damaged, or more
+    than are read. ``margins``: headers and footers with words; ``pictures``: large ones.
     """
 
     formats: Callable[[], Iterable[CellFormat]] = no_formats
     hidden_rows: set[int] = field(default_factory=set)
     hidden_columns: set[int] = field(default_factory=set)
+    struck: dict[int, set[int]] = field(default_factory=dict)
     notes: list[tuple[str, str]] = field(default_factory=list)
     texts: list[str] = field(default_factory=list)
     errors: int = 0
     uncomputed: int = 0
     unread_parts: int = 0
+    margins: int = 0
+    pictures: int = 0
+    embedded: int = 0
 
     def codes_by_row(self) -> Iterator[tuple[int, Mapping[int, str]]]:
         """Each row with formats, and the code of each of its columns that has one."""

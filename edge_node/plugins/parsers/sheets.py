@@ -26,8 +26,8 @@ from edge_node.plugins.parsers.number_formats import (
     MAX_WHOLE,
     general,
     is_percent,
-    is_scaled,
-    shown,
+    percent,
+    stated,
 )
 from edge_node.plugins.parsers.open_sheets import (
     OpenSheet,
@@ -35,7 +35,9 @@ from edge_node.plugins.parsers.open_sheets import (
     is_open_sheet,
     open_sheets,
 )
+from edge_node.plugins.parsers.package import left_out
 from edge_node.plugins.parsers.sheet_view import SheetView
+from edge_node.plugins.parsers.struck import struck
 from edge_node.plugins.parsers.xls_view import xls_views
 from edge_node.plugins.parsers.xlsx_view import xlsx_views
 from edge_node.records import Cell
@@ -90,6 +92,10 @@ class _Missing:
     errors: int = 0
     uncomputed: int = 0
     parts: int = 0
+    views: int = 0
+    margins: int = 0
+    pictures: int = 0
+    embedded: int = 0
 
     def shortfalls(self) -> Iterator[tuple[str, str]]:
         """A code and a sentence for each kind."""
@@ -104,8 +110,17 @@ class _Missing:
             words = counted(self.uncomputed, "formula") + " without a computed value"
             yield "uncomputed_formulas", _are_missing([words], self.uncomputed)
         if self.parts:
-            words = counted(self.parts, "damaged part") + " of the file, of notes or formats,"
+            words = counted(self.parts, "part") + " of the file, of notes, formats or drawings,"
             yield "part_unread", _are_missing([words], self.parts)
+        if self.views:
+            sheets = counted(self.views, "sheet")
+            words = "hidden cells may be in the text, formats of numbers and notes are not."
+            yield "part_unread", f"The looks of {sheets} are not known: {words}"
+        yield from left_out(
+            (self.margins, "header or footer", "headers or footers"),
+            (self.pictures, "large picture", "large pictures"),
+            (self.embedded, "embedded document", "embedded documents"),
+        )
 
 
 def _are_missing(things: Sequence[str], count: int) -> str:
@@ -116,7 +131,7 @@ def _are_missing(things: Sequence[str], count: int) -> str:
 def _parsed(name: str, book: CalamineWorkbook, data: bytes) -> ParsedDocument:
     missing = _Missing()
     blocks = list[Block]()
-    views = _views(data, book)
+    views = _views(name, data, book)
     total = 0
     for metadata in book.sheets_metadata:
         sheet = book.get_sheet_by_name(metadata.name)
@@ -128,13 +143,14 @@ def _parsed(name: str, book: CalamineWorkbook, data: bytes) -> ParsedDocument:
             missing.sheets += sheet.start is not None
             continue
         view = views.get(metadata.name, SheetView())
+        missing.views += sheet.start is not None and metadata.name not in views
         blocks += _sheet_blocks(metadata.name, sheet, view, missing)
     return ParsedDocument(tuple(blocks), shortfalls=tuple(missing.shortfalls()))
 
 
-def _views(data: bytes, book: CalamineWorkbook) -> Mapping[str, SheetView]:
+def _views(name: str, data: bytes, book: CalamineWorkbook) -> Mapping[str, SheetView]:
     if not data.startswith(OLE_MAGIC):
-        return xlsx_views(data)
+        return xlsx_views(name, data)
     views = xls_views(data)
     return dict(zip(book.sheet_names, views, strict=False))
 
@@ -145,6 +161,9 @@ def _sheet_blocks(
     missing.errors += view.errors
     missing.uncomputed += view.uncomputed
     missing.parts += view.unread_parts
+    missing.margins += view.margins
+    missing.pictures += view.pictures
+    missing.embedded += view.embedded
     if view.hidden_rows or view.hidden_columns:
         rows, columns = _hidden_counts(sheet, view)
         missing.rows += rows
@@ -194,6 +213,9 @@ class _SheetRows:
             row = [EMPTY if value == "" else _grid_cell(value) for value in values]
             if row_of_codes == number:
                 _show_as_formatted(row, values, codes)
+            for column in self.view.struck.get(number, ()):
+                if column < len(row):
+                    row[column] = GridCell(struck(row[column].text))
             merged.fill(number, row)
             if number in self.view.hidden_rows:
                 yield SKIPPED_ROW
@@ -261,14 +283,8 @@ def _show_as_formatted(
         value = values[column] if column < len(values) else ""
         if isinstance(value, bool) or not isinstance(value, int | float):
             continue
-        text = shown(value, code)
-        number: Cell = row[column].value
-        if is_percent(code):
-            number = f"{value * 100:.12g}%"
-            if len(number) > len(text):
-                text = f"{text} ({general(value)})"
-        elif is_scaled(code):
-            text = f"{text} ({general(value)})"
+        text = stated(value, code)
+        number: Cell = percent(value) if is_percent(code) else row[column].value
         row[column] = GridCell(text, number if text else None)
 
 
@@ -306,14 +322,19 @@ def _open_blocks(sheet: OpenSheet) -> Iterator[Block]:
 
 SHEET = Parser(
     "sheet",
-    2,
+    3,
     parse_sheet,
     members=("xl/workbook.xml", "xl/workbook.bin"),
     mimetype=b"spreadsheet",
     streams=("Workbook", "WORKBOOK", "Book"),
     media_types={
         ".ods": "application/vnd.oasis.opendocument.spreadsheet",
+        ".ots": "application/vnd.oasis.opendocument.spreadsheet-template",
         ".xls": "application/vnd.ms-excel",
+        ".xlsb": "application/vnd.ms-excel.sheet.binary.macroenabled.12",
+        ".xlsm": "application/vnd.ms-excel.sheet.macroenabled.12",
         ".xlsx": "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet",
+        ".xltm": "application/vnd.ms-excel.template.macroenabled.12",
+        ".xltx": "application/vnd.openxmlformats-officedocument.spreadsheetml.template",
     },
 )

@@ -14,15 +14,17 @@ from edge_node.documents.parsers import Parser
 from edge_node.documents.text import check_pages
 from edge_node.plugins.parsers.drawings import (
     CHART,
+    CHARTEX,
     COMPATIBILITY,
     DIAGRAM,
     DRAWING,
+    EMU,
+    LARGE,
     chart_blocks,
     chosen_alternative,
     described,
     diagram_blocks,
     drawing_text,
-    raised,
 )
 from edge_node.plugins.parsers.equations import OMML, linear_omml
 from edge_node.plugins.parsers.numbering import formatted_number
@@ -36,14 +38,16 @@ from edge_node.plugins.parsers.package import (
 )
 from edge_node.plugins.parsers.reading_order import Box, reading_order
 from edge_node.plugins.parsers.struck import mark_struck
+from edge_node.plugins.parsers.superscripts import raised
+from edge_node.plugins.parsers.symbols import unicode_symbols
 from shared.errors import UnreadableDocument
 
 _SLIDES = "{http://schemas.openxmlformats.org/presentationml/2006/main}"
 _THREADED = "{http://schemas.microsoft.com/office/powerpoint/2018/8/main}"
-_CHARTEX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}chart"
 _TITLES = frozenset({"title", "ctrTitle"})
 _TEXTS = frozenset({"body", "obj", ""})  # placeholders whose paragraphs are points
-_UNREAD = frozenset({"sldNum", "dt", "hdr", "sldImg"})
+_UNREAD = frozenset({"sldNum", "hdr", "sldImg"})
+_FOOTERS = frozenset({"ftr", "dt"})
 _SHAPES = frozenset(f"{_SLIDES}{name}" for name in ("sp", "pic", "graphicFrame", "cxnSp"))
 _NUMBERS = {  # of a:buAutoNum: how a number is shown
     "arabic": "decimal",
@@ -52,7 +56,6 @@ _NUMBERS = {  # of a:buAutoNum: how a number is shown
     "romanLc": "lowerRoman",
     "romanUc": "upperRoman",
 }
-_LARGE = 8 * 5 * 360_000**2  # square EMU: a picture of 8 by 5 cm
 _MOST_SPAN = 1_000
 _DEEPEST_GROUP = 30
 
@@ -97,6 +100,7 @@ class _Reading:
         """What of the presentation is not in the text."""
         return left_out(
             (self._left_out["slide"], "hidden slide", "hidden slides"),
+            (self._left_out["shape"], "hidden shape", "hidden shapes"),
             (self._left_out["embedded"], "embedded document", "embedded documents"),
             (self._left_out["picture"], "large picture", "large pictures"),
         )
@@ -242,13 +246,15 @@ class _Slide:
 
     def _collect(self, container: Element, scale: _Scale, depth: int) -> None:
         for child in container:
-            if child.tag in _SHAPES:
+            if _is_hidden(child):
+                if _has_content(child):
+                    self.reading.leave_out("shape")
+            elif child.tag in _SHAPES:
                 box = _own_box(child, scale)
                 kind = _placeholder(child)
                 if box is None and kind is not None:
                     box = self.reading.inherited_box(self.part, child)
-                if not _is_hidden(child):
-                    self.shapes.append(_Shape(child, kind, box))
+                self.shapes.append(_Shape(child, kind, box))
             elif child.tag == f"{_SLIDES}grpSp" and depth < _DEEPEST_GROUP:
                 self._collect(child, _scale_of_group(child, scale), depth + 1)
             elif child.tag == f"{COMPATIBILITY}AlternateContent":
@@ -263,22 +269,28 @@ class _Slide:
             return
         text = element.find(f"{_SLIDES}txBody")
         if text is not None:
-            if shape.kind == "ftr" and not self.reading.is_new_footer(drawing_text(text)):
+            if shape.kind in _FOOTERS and not self._is_footer_to_read(text):
                 return
             yield from _paragraphs(text, are_points=shape.kind in _TEXTS)
         if element.tag == f"{_SLIDES}pic":
             about = element.find(f"./*/{_SLIDES}cNvPr")
             caption = list(described("" if about is None else about.get("descr")))
             yield from caption
-            if not caption and shape.box and _area(shape.box) >= _LARGE:
+            if not caption and shape.box and _area(shape.box) >= LARGE * EMU**2:
                 self.reading.leave_out("picture")
+
+    def _is_footer_to_read(self, text: Element) -> bool:
+        """Whether no slide before had it; a day that PowerPoint puts in is none of the text."""
+        fields = [each.get("type", "") for each in text.iter(f"{DRAWING}fld")]
+        is_automatic = any(kind.startswith("datetime") for kind in fields)
+        return not is_automatic and self.reading.is_new_footer(drawing_text(text))
 
     def _frame(self, element: Element) -> Iterator[Block]:
         for child in element.iter():
             target = ""
             if child.tag == f"{DRAWING}tbl":
                 yield _grid(child)
-            elif child.tag in (f"{CHART}chart", _CHARTEX):
+            elif child.tag in (f"{CHART}chart", f"{CHARTEX}chart"):
                 target = self.reading.target(self.part, child.get(f"{RELATIONSHIPS}id"))
                 yield from chart_blocks(self.reading.package, target)
             elif child.tag == f"{DIAGRAM}relIds":
@@ -341,6 +353,9 @@ def _line(paragraph: Element) -> str:
         if child.tag == f"{DRAWING}r":
             text = child.findtext(f"{DRAWING}t") or ""
             properties = child.find(f"{DRAWING}rPr")
+            font = child.find(f"{DRAWING}rPr/{DRAWING}sym")
+            if font is not None:
+                text = unicode_symbols(text, font.get("typeface", ""))
             baseline = "" if properties is None else properties.get("baseline", "")
             is_raised = baseline.rstrip("%").isdecimal() and baseline not in ("0", "0%")
             line.append(raised(text, "".join(line[-3:])) if is_raised else text)
@@ -393,6 +408,13 @@ def _is_hidden(shape: Element) -> bool:
     return about is not None and about.get("hidden") in ("1", "true")
 
 
+def _has_content(shape: Element) -> bool:
+    """Whether there is more in a shape than its form."""
+    if shape.tag in (f"{_SLIDES}pic", f"{_SLIDES}graphicFrame"):
+        return True
+    return bool(drawing_text(shape)) or any(map(_has_content, shape.iterchildren(*_SHAPES)))
+
+
 def _own_box(shape: Element, scale: _Scale) -> Box | None:
     frame = shape.find(f"{_SLIDES}xfrm")
     frame = frame if frame is not None else shape.find(f"{_SLIDES}spPr/{DRAWING}xfrm")
@@ -439,10 +461,13 @@ def _area(box: Box) -> float:
 
 SLIDES = Parser(
     "pptx",
-    3,
+    4,
     parse_slides,
     members=("ppt/presentation.xml",),
     media_types={
+        ".potm": "application/vnd.ms-powerpoint.template.macroenabled.12",
+        ".potx": "application/vnd.openxmlformats-officedocument.presentationml.template",
+        ".ppsm": "application/vnd.ms-powerpoint.slideshow.macroenabled.12",
         ".ppsx": "application/vnd.openxmlformats-officedocument.presentationml.slideshow",
         ".pptm": "application/vnd.ms-powerpoint.presentation.macroenabled.12",
         ".pptx": "application/vnd.openxmlformats-officedocument.presentationml.presentation",

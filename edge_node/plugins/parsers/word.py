@@ -5,6 +5,7 @@ ECMA-376, part 1, §17. Text is read in whatever it lies; what is skipped is lis
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,15 +18,19 @@ from edge_node.documents.parsers import Parser
 from edge_node.plugins.parsers.cells import Merge, cell_heights, cell_text, with_row_name
 from edge_node.plugins.parsers.drawings import (
     CHART,
+    CHARTEX,
     COMPATIBILITY,
     DIAGRAM,
+    LARGE,
+    centimetres,
     chart_blocks,
     chosen_alternative,
     described,
     diagram_blocks,
-    raised,
+    is_large,
 )
 from edge_node.plugins.parsers.equations import OMML, linear_omml
+from edge_node.plugins.parsers.form_fields import choice, tick
 from edge_node.plugins.parsers.numbering import VAL, Numbering, W, lists_of_word
 from edge_node.plugins.parsers.package import (
     BAD_PACKAGE,
@@ -36,20 +41,21 @@ from edge_node.plugins.parsers.package import (
     is_true,
     left_out,
 )
+from edge_node.plugins.parsers.page_margins import counts_pages, margin_blocks
 from edge_node.plugins.parsers.struck import mark_struck
-from edge_node.plugins.parsers.symbols import unicode_symbols
+from edge_node.plugins.parsers.superscripts import raised
+from edge_node.plugins.parsers.symbols import is_symbol_font, unicode_symbols
 from shared.errors import UnreadableDocument
 
 _VML = "{urn:schemas-microsoft-com:vml}"
+_VML_SIZE = re.compile(r"(?:^|;)\s*(width|height)\s*:\s*([^;\s]+)")
 _OFFICE = "{urn:schemas-microsoft-com:office:office}"
 _PICTURE = "{http://schemas.openxmlformats.org/drawingml/2006/picture}pic"
 _PLACED = "{http://schemas.openxmlformats.org/drawingml/2006/wordprocessingDrawing}"
-_CHARTEX = "{http://schemas.microsoft.com/office/drawing/2014/chartex}chart"
 _MOST_STYLES_ABOVE = 20  # each is based on the next
 _MOST_SPAN = 1_000
 _MOST_LAYOUTS = 3  # of the rows of a table; one that has more is a form, without names of columns
 _MOST_HEADING_CHARS = 300  # a paragraph that is longer is none, whatever its style
-_LARGE = 8 * 5 * 360_000**2  # square EMU: a picture of 8 by 5 cm, which may be a scanned page
 _SKIPPED = frozenset(
     f"{W}{name}"
     for name in (
@@ -113,6 +119,12 @@ class _Flow:
     fields: list[bool] = field(default_factory=list)
     carried: str = ""
 
+    def rest(self) -> Iterator[Block]:
+        """What was carried where no paragraph goes on with it: before a table, at the end."""
+        text, self.carried = self.carried, ""
+        if text.strip():
+            yield TextBlock("paragraph", text)
+
 
 @dataclass(slots=True)
 class _Line:
@@ -157,6 +169,7 @@ class _Reading:
         return left_out(
             (self.left_out["hidden"], "hidden passage", "hidden passages"),
             (self.left_out["embedded"], "embedded document", "embedded documents"),
+            (self.left_out["control"], "form control", "form controls"),
             (self.left_out["picture"], "large picture", "large pictures"),
         )
 
@@ -167,11 +180,11 @@ class _Reading:
         if body is None:
             raise ValueError("no body")
         yield from self._margins(body, "headerReference")
-        yield from self._blocks(body, _Flow(self.main))
+        yield from self._story(body, self.main)
         yield from self._margins(body, "footerReference")
 
     def _margins(self, body: Element, kind: str) -> Iterator[Block]:
-        """Headers or footers, each text once; one that is only a number counts pages."""
+        """Headers or footers, each text once."""
         seen = set[str]()
         for reference in body.iter(f"{W}{kind}"):
             relation = self._relation(self.main, reference.get(f"{RELATIONSHIPS}id", ""))
@@ -179,11 +192,17 @@ class _Reading:
             if relation is None or tree is None or relation.target in seen:
                 continue
             seen.add(relation.target)
-            for block in self._blocks(tree, _Flow(relation.target)):
-                text = block.text if isinstance(block, TextBlock) else repr(block)
-                if text not in seen and not text.strip().isdecimal():
-                    seen.add(text)
-                    yield _as_paragraph(block)
+            blocks = self._story(tree, relation.target)
+            codes = [each.text or "" for each in tree.iter(f"{W}instrText")]
+            codes += [each.get(f"{W}instr", "") for each in tree.iter(f"{W}fldSimple")]
+            has_number = any(map(counts_pages, codes))
+            yield from margin_blocks(blocks, seen, has_page_number=has_number)
+
+    def _story(self, container: Element, part: str) -> Iterator[Block]:
+        """The blocks of a whole flow of text."""
+        flow = _Flow(part)
+        yield from self._blocks(container, flow)
+        yield from flow.rest()
 
     def _blocks(self, container: Element, flow: _Flow) -> Iterator[Block]:
         for child in container:
@@ -191,6 +210,7 @@ class _Reading:
             if tag == f"{W}p":
                 yield from self._paragraph(child, flow)
             elif tag == f"{W}tbl":
+                yield from flow.rest()
                 yield from self._table(child, flow)
             elif tag == f"{COMPATIBILITY}AlternateContent":
                 chosen = chosen_alternative(child)
@@ -287,7 +307,8 @@ class _Reading:
             line.pieces[start:] = [raised("".join(line.pieces[start:]), before)]
         fonts = properties.find(f"{W}rFonts")
         if fonts is not None:
-            font = fonts.get(f"{W}ascii", "")
+            names = [fonts.get(f"{W}{script}", "") for script in ("ascii", "hAnsi", "cs")]
+            font = next(filter(is_symbol_font, names), "")
             line.pieces[start:] = [unicode_symbols(piece, font) for piece in line.pieces[start:]]
         marks = [each for name in _STRIKES if (each := properties.find(name)) is not None]
         is_struck = style.is_struck or line.is_struck
@@ -349,8 +370,7 @@ class _Reading:
 
     def _notes_blocks(self, note: Element, kind: str, begin: str) -> Iterator[Block]:
         """A note's texts as one block that begins so; its tables behind it."""
-        flow = _Flow(self.package.related(self.main, kind))
-        text, rest = cell_text(self._blocks(note, flow))
+        text, rest = cell_text(self._story(note, self.package.related(self.main, kind)))
         if text:
             yield TextBlock("note", begin + text)
         yield from rest
@@ -365,15 +385,26 @@ class _Reading:
     # What is drawn
 
     def _text_box(self, element: Element, flow: _Flow, line: _Line) -> None:
-        line.after += self._blocks(element, _Flow(flow.part))
+        line.after += self._story(element, flow.part)
 
     def _drawing(self, element: Element, flow: _Flow, line: _Line) -> None:
         if element.find(f".//{_PICTURE}") is not None:
             about = element.find(f".//{_PLACED}docPr")
             blocks = list(described(about.get("descr") if about is not None else ""))
             line.after += blocks
-            self.left_out["picture"] += not blocks and _is_large(element)
+            self.left_out["picture"] += not blocks and is_large(element.find(f".//{_PLACED}extent"))
         self._inline(element, flow, line)
+
+    def _old_picture(self, element: Element, _flow: _Flow, line: _Line) -> None:
+        """A picture of VML; that of an embedded document only shows what is counted as one."""
+        if next(element.iterancestors(f"{W}object"), None) is not None:
+            return
+        frame = element.getparent()
+        blocks = list(described(frame.get("alt")))
+        line.after += blocks
+        sizes = dict(_VML_SIZE.findall(frame.get("style", "")))
+        width, height = (centimetres(sizes.get(side)) or 0 for side in ("width", "height"))
+        self.left_out["picture"] += not blocks and width * height >= LARGE
 
     def _chart(self, element: Element, flow: _Flow, line: _Line) -> None:
         if relation := self._relation(flow.part, element.get(f"{RELATIONSHIPS}id", "")):
@@ -385,6 +416,10 @@ class _Reading:
 
     def _embedded(self, _element: Element, _flow: _Flow, _line: _Line) -> None:
         self.left_out["embedded"] += 1
+
+    def _control(self, _element: Element, _flow: _Flow, _line: _Line) -> None:
+        """A control of ActiveX, whose value is stored as its program likes."""
+        self.left_out["control"] += 1
 
     def _art(self, element: Element, _flow: _Flow, line: _Line) -> None:
         if text := element.get("string", "").strip():
@@ -402,7 +437,7 @@ class _Reading:
         if all(len(cells) <= 1 for _, cells in lines):
             for _, cells in lines:
                 for cell in cells:
-                    yield from self._blocks(cell, flow)
+                    yield from self._story(cell, flow.part)
             return
         rest = list[Block]()
         yield self._grid(lines, flow, rest)
@@ -422,7 +457,7 @@ class _Reading:
                 if cell is None:
                     cells.append(GridCell("", columns=width))
                 elif height:
-                    text, others = cell_text(self._blocks(cell, _Flow(flow.part)))
+                    text, others = cell_text(self._story(cell, flow.part))
                     cells.append(GridCell(text, None, width, height, is_heading))
                     rest += with_row_name(cells[0].text, others)
             rows.append(cells or [EMPTY])
@@ -446,10 +481,12 @@ _HANDLERS: dict[str, Callable[[_Reading, Element, _Flow, _Line], None]] = {
     f"{OMML}oMath": _Reading._equation,
     f"{OMML}oMathPara": _Reading._equation,
     f"{CHART}chart": _Reading._chart,
-    _CHARTEX: _Reading._chart,
+    f"{CHARTEX}chart": _Reading._chart,
     f"{DIAGRAM}relIds": _Reading._diagram,
     f"{_OFFICE}OLEObject": _Reading._embedded,
+    f"{W}control": _Reading._control,
     f"{_VML}textpath": _Reading._art,
+    f"{_VML}imagedata": _Reading._old_picture,
     **dict.fromkeys(_SIGNS, _Reading._sign),
 }
 
@@ -490,12 +527,6 @@ def _property(properties: Element | None, name: str) -> str:
     return "" if child is None else child.get(VAL, "")
 
 
-def _as_paragraph(block: Block) -> Block:
-    """A header's heading is none of the document."""
-    is_text = isinstance(block, TextBlock) and block.kind == "heading"
-    return TextBlock("paragraph", block.text) if is_text else block  # type: ignore[union-attr]
-
-
 def _form_value(element: Element) -> str:
     """What an old form field shows, where that is no text: its tick or its choice."""
     data = element.find(f"{W}ffData")
@@ -504,22 +535,13 @@ def _form_value(element: Element) -> str:
     box = data.find(f"{W}checkBox")
     if box is not None:
         ticks = (box.find(f"{W}{name}") for name in ("checked", "default"))
-        return (
-            "☒" if is_true(next((each for each in ticks if each is not None), None), VAL) else "☐"
-        )
+        return tick(is_true(next((each for each in ticks if each is not None), None), VAL))
     choices = data.find(f"{W}ddList")
     if choices is None:
         return ""
-    entries = choices.findall(f"{W}listEntry")
+    entries = [entry.get(VAL, "") for entry in choices.findall(f"{W}listEntry")]
     at = _property(choices, "result") or _property(choices, "default") or "0"
-    chosen = entries[int(at)] if at.isdecimal() and int(at) < len(entries) else None
-    return "" if chosen is None else chosen.get(VAL, "")
-
-
-def _is_large(drawing: Element) -> bool:
-    extent = drawing.find(f".//{_PLACED}extent")
-    sides = ("", "") if extent is None else (extent.get("cx", ""), extent.get("cy", ""))
-    return all(side.isdecimal() for side in sides) and int(sides[0]) * int(sides[1]) >= _LARGE
+    return choice(entries, int(at)) if at.isdecimal() else ""
 
 
 def _inside(element: Element, name: str, properties: str) -> Iterator[Element]:
@@ -575,11 +597,13 @@ def _span(properties: Element | None, name: str, default: int) -> int:
 
 WORD = Parser(
     "word",
-    3,
+    4,
     parse_word,
     members=("word/document.xml",),
     media_types={
         ".docm": "application/vnd.ms-word.document.macroenabled.12",
         ".docx": "application/vnd.openxmlformats-officedocument.wordprocessingml.document",
+        ".dotm": "application/vnd.ms-word.template.macroenabled.12",
+        ".dotx": "application/vnd.openxmlformats-officedocument.wordprocessingml.template",
     },
 )

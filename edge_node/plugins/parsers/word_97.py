@@ -11,33 +11,35 @@ import io
 import re
 import struct
 from array import array
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
-from itertools import pairwise
+from itertools import groupby, pairwise
 
 from olefile import OleFileIO
 
 from edge_node.documents.blocks import Block, ParsedDocument, TextBlock
 from edge_node.documents.grids import Grid
-from edge_node.documents.parsers import Parser
+from edge_node.documents.parsers import DAMAGED_OLE, Parser
 from edge_node.documents.text import MAX_TEXT_CHARS, too_large
 from edge_node.plugins.parsers.cells import Merge
+from edge_node.plugins.parsers.form_fields import stored_field
 from edge_node.plugins.parsers.numbering import LEVELS, Level, NumberedList, Numbering
 from edge_node.plugins.parsers.package import left_out, usable_title
-from edge_node.plugins.parsers.symbols import joined_halves, unicode_symbols
+from edge_node.plugins.parsers.page_margins import counts_pages, margin_blocks
+from edge_node.plugins.parsers.struck import mark_struck
+from edge_node.plugins.parsers.symbols import has_private_signs, joined_halves, unicode_symbols
 from edge_node.plugins.parsers.table_flow import MOST_LEVELS, Edge, TableFlow
 from shared.errors import UnreadableDocument
 
-DAMAGED = (OSError, struct.error, ValueError, LookupError, TypeError, AttributeError)  # of olefile
 _ENCRYPTED, _OTHER_TABLE = 0x0100, 0x0200  # bits of the head
 _COMPRESSED = 0x4000_0000
 _PARTS_AT, _OLD_PARTS_AT = 0x4C, 0x34  # of the head: how many characters each text has
 _PLACES_AT = 0x9A  # of the head: pairs of place and size in the other stream
 _OLD_PIECES_AT = 0x160
 _FOOTNOTES, _COMMENTS, _ENDNOTES = (2, 3), (4, 5), (46, 47)  # pairs: where referred to, and texts
-_HEADERS, _RUNS, _PARAGRAPHS, _PIECES, _LISTS, _USED_LISTS = 11, 12, 13, 33, 73, 74
+_HEADERS, _RUNS, _PARAGRAPHS, _FONTS, _PIECES, _LISTS, _USED_LISTS = 11, 12, 13, 15, 33, 73, 74
 _LIST_KINDS = {  # of a level: how its number is shown
     0: "decimal",
     1: "upperRoman",
@@ -51,10 +53,16 @@ _LIST_KINDS = {  # of a level: how its number is shown
 }
 _PAGE = 512
 _STOP = re.compile("[\x01-\x08\x0b-\x0e\x13-\x15\x1e\x1f]")  # no tab, no newline
+_FIELD_CODE = re.compile("\x13([^\x13-\x15]*)")
 _SIGNS = {"\x0b": "\n", "\x0e": "\n", "\x1e": "-", "\x1f": ""}
+_MARKS = "\x02\x05"  # of notes and comments that Word numbers
 _ENDS = frozenset("\r\x07\x0c")
 _MOST_HEADING_CHARS = 300
 _HUGE = 0x6646
+_HAS_DATA, _DATA_AT = 0x0806, 0x6A03  # of a sign: it stands for data, and where these lie
+_FONT, _FONT_HEAD = 0x4A4F, 40  # of a run: the number of its font; bytes before a font's name
+_STRIKES = (0x0837, 0x2A53)  # of a run: with one line, with two
+_FORM_SIGN = "\x01"
 _SIZES = {
     0: 1,
     1: 1,
@@ -149,7 +157,7 @@ def parse_old_word(name: str, data: bytes) -> ParsedDocument:
                 {path[1] for path in file.listdir() if path[0] == "ObjectPool" and len(path) > 2}
             )
         return ParsedDocument(tuple(reading.blocks()), title, reading.shortfalls())
-    except DAMAGED as error:
+    except DAMAGED_OLE as error:
         message = "is damaged, or behind a password"
         raise UnreadableDocument(name, "bad_office", message, next_step=step) from error
 
@@ -165,7 +173,7 @@ def stated_properties(file: OleFileIO) -> tuple[str, str]:
         number = (about.codepage or 1252) % 65536
         page = "utf-8" if number in (65001, 1200) else f"cp{number}"
         return usable_title((about.title or b"").decode(page, "replace").strip("\0")), page
-    except (*DAMAGED, RecursionError):
+    except DAMAGED_OLE:
         return "", ""
 
 
@@ -182,8 +190,11 @@ class _Reading:
             raise too_large(name, f"holds more than {MAX_TEXT_CHARS} characters of text")
         self._starts = [piece.start for piece in self.pieces]
         self._paragraphs = _Runs(streams, _PARAGRAPHS)
+        self._form_values = dict[int, str]()
+        self._struck = bytearray()  # by character; empty where none is
         self.text = self._shown_text()
         self._notes = self._all_notes()
+        self._own_marks = sorted(at for at in self._notes if self.text[at : at + 1] not in _MARKS)
         self._marks = Counter[str]()
         self._numbering = Numbering(dict(_numbered_lists(streams)))
 
@@ -221,14 +232,23 @@ class _Reading:
     def _shown_text(self) -> str:
         """All characters, deleted and hidden ones as NUL."""
         text = "".join(_decoded(self.streams.main, piece, self._page) for piece in self.pieces)
+        has_private = has_private_signs(text)
+        fonts = dict(enumerate(_fonts(self.streams.place(_FONTS))))
         signs: list[str] | None = None
         for start, end, runs in _Runs(self.streams, _RUNS).all():
-            shown = _run_shown(runs)
-            if shown is None:
+            if value := _form_value(runs, self.streams.data):
+                self._form_values |= dict.fromkeys(self._characters(start, end), value)
+            if any(runs.get(code, b"\0")[0] == 1 for code in _STRIKES):
+                self._struck = self._struck or bytearray(len(text))
+                for at in self._characters(start, end):
+                    self._struck[at] = 1
+            shown = _run_shown(runs, fonts)
+            font = fonts.get(_number(runs, _FONT), "") if has_private else ""
+            if shown is None and not font:
                 continue
             signs = list(text) if signs is None else signs
             for at in self._characters(start, end):
-                signs[at] = shown or signs[at]
+                signs[at] = shown or unicode_symbols(signs[at], font)
             self.left_out["hidden"] += runs.get(0x083C, b"\0")[0] == 1
         return text if signs is None else "".join(signs)
 
@@ -273,12 +293,13 @@ class _Reading:
         begin = self._bounds()[1]
         bounds = self.streams.positions(_HEADERS, 0)
         margins: tuple[list[Block], list[Block]] = ([], [])
+        seen = set[str](), set[str]()
         for at in range(6, len(bounds) - 1):  # the first six part notes from the text
             which = 1 if at % 6 in (2, 3, 5) else 0
-            for block in self._flow(begin + bounds[at], begin + bounds[at + 1]):
-                is_number = isinstance(block, TextBlock) and block.text.isdecimal()
-                if block not in margins[which] and not is_number:
-                    margins[which].append(_as_paragraph(block))
+            start, end = begin + bounds[at], begin + bounds[at + 1]
+            has_number = any(map(counts_pages, _FIELD_CODE.findall(self.text, start, end)))
+            blocks = margin_blocks(self._flow(start, end), seen[which], has_page_number=has_number)
+            margins[which].extend(blocks)
         return margins
 
     # Text
@@ -291,13 +312,43 @@ class _Reading:
         while at < end:
             special = _STOP.search(text, at)
             stop = special.start() if special else end
-            line.add(text[at:stop])
+            own = self._own_mark(at, stop)
+            if own >= 0:
+                self._add(line, at, own)
+                self._add_note(own, line, flow)
+                self._add(line, own, own + 1)
+                at = own + 1
+                continue
+            self._add(line, at, stop)
             if special:
                 self._sign(special[0], stop, line, flow)
             at = stop + 1
         if line.pieces:
             flow.paragraph(self._block(line, _Paragraph()), 0)
         return flow.finish()
+
+    def _add(self, line: _Line, start: int, stop: int) -> None:
+        """Add characters [start, stop), those that are struck through as such."""
+        if not self._struck:
+            line.add(self.text[start:stop])
+            return
+        for is_struck, places in groupby(range(start, stop), key=self._struck.__getitem__):
+            at = list(places)
+            begin = len(line.pieces)
+            line.add(self.text[at[0] : at[-1] + 1])
+            if is_struck:
+                mark_struck(line.pieces, begin)
+
+    def _own_mark(self, start: int, stop: int) -> int:
+        """The first character in [start, stop) that its author made the mark of a note, or -1."""
+        index = bisect_left(self._own_marks, start)
+        at = self._own_marks[index] if index < len(self._own_marks) else stop
+        return at if at < stop and at in self._notes else -1
+
+    def _add_note(self, at: int, line: _Line, flow: TableFlow) -> None:
+        mark, blocks = self._note(at)
+        line.add(mark)
+        flow.after += blocks
 
     def _sign(self, sign: str, at: int, line: _Line, flow: TableFlow) -> None:
         if sign in _ENDS:
@@ -308,10 +359,10 @@ class _Reading:
             line.fields[-1] = False
         elif sign == "\x15" and line.fields:
             line.fields.pop()
-        elif sign in "\x02\x05" and at in self._notes:
-            mark, blocks = self._note(at)
-            line.add(mark)
-            flow.after += blocks
+        elif sign in _MARKS and at in self._notes:
+            self._add_note(at, line, flow)
+        elif sign == _FORM_SIGN and at in self._form_values:
+            line.pieces.append(self._form_values[at])
         else:
             line.add(_SIGNS.get(sign, ""))
 
@@ -409,10 +460,6 @@ def _note_blocks(begin: str, blocks: list[Block]) -> Iterator[Block]:
     yield from (block for block in blocks if isinstance(block, Grid))
 
 
-def _as_paragraph(block: Block) -> Block:
-    return TextBlock("paragraph", block.text) if isinstance(block, TextBlock) else block
-
-
 def _pieces(streams: _Streams) -> Iterator[_Piece]:
     """The pieces of a file of Word 97 or later."""
     for start, end, place in _piece_table(streams.place(_PIECES)):
@@ -462,15 +509,40 @@ def _decoded(main: bytes, piece: _Piece, page: str) -> str:
     return text.ljust(piece.end - piece.start, "\0")[: piece.end - piece.start]
 
 
-def _run_shown(properties: dict[int, bytes]) -> str | None:
+def _number(properties: dict[int, bytes], code: int) -> int:
+    """A property that is a number, -1 where there is none."""
+    return int.from_bytes(properties[code], "little") if code in properties else -1
+
+
+def _fonts(table: bytes) -> Iterator[str]:
+    """The names of the fonts by their numbers ([MS-DOC] 2.9.286, 2.9.81)."""
+    at = 4
+    while at < len(table):
+        size = table[at] + 1
+        name = table[at + _FONT_HEAD : at + size].decode("utf-16-le", "replace")
+        yield name.partition("\0")[0]
+        at += size
+
+
+def _run_shown(properties: dict[int, bytes], fonts: dict[int, str]) -> str | None:
     """What is shown instead of each character of a run; None for the characters themselves."""
     if properties.get(0x0800, b"\0")[0] == 1 or properties.get(0x083C, b"\0")[0] == 1:
         return "\0"
     symbol = properties.get(0x6A09)
     if symbol is None or len(symbol) < 4:
         return None
-    sign = chr(struct.unpack_from("<H", symbol, 2)[0])
-    return unicode_symbols(sign, "Symbol")
+    font, sign = struct.unpack_from("<HH", symbol)
+    return unicode_symbols(chr(sign), fonts.get(font, ""))
+
+
+def _form_value(properties: dict[int, bytes], data: bytes) -> str:
+    """What the form field shows whose sign has these properties."""
+    if properties.get(_HAS_DATA, b"\0")[0] != 1 or _DATA_AT not in properties:
+        return ""
+    try:
+        return stored_field(data, struct.unpack("<I", properties[_DATA_AT])[0])
+    except struct.error:
+        return ""
 
 
 class _Runs:
@@ -604,5 +676,9 @@ def _edges(definition: bytes) -> Iterator[Edge]:
 
 
 WORD_97 = Parser(
-    "doc", 2, parse_old_word, streams=("WordDocument",), media_types={".doc": "application/msword"}
+    "doc",
+    3,
+    parse_old_word,
+    streams=("WordDocument",),
+    media_types=dict.fromkeys((".doc", ".dot"), "application/msword"),
 )

@@ -4,21 +4,22 @@ from __future__ import annotations
 
 import io
 import struct
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 
 import olefile
 
+from edge_node.documents.parsers import DAMAGED_OLE
 from edge_node.plugins.parsers.number_formats import BUILT_IN, is_plain
 from edge_node.plugins.parsers.sheet_view import CellFormat, SheetView, column_letters
 
 BOF, EOF, BOUND_SHEET, FORMAT, XF = 0x809, 0x0A, 0x85, 0x41E, 0xE0
 NUMBER, RK, MULTIPLE_RK, FORMULA, ERROR = 0x203, 0x27E, 0xBD, 0x06, 0x205
 ROW, COLUMNS, NOTE, OBJECT, TEXT, CONTINUE = 0x208, 0x7D, 0x1C, 0x5D, 0x1B6, 0x3C
+FONT, TEXTS = 0x31, (0xFD, 0x204, 0xD6)  # texts: shared, of a cell's own, with fonts
 BIFF8 = 0x600
 MAX_NOTES = 10_000
 MAX_COLUMNS = 256
-DAMAGED_OLE = (OSError, LookupError, ValueError, TypeError, AttributeError, struct.error)
 Record = tuple[int, bytes]
 
 
@@ -34,8 +35,9 @@ def xls_views(data: bytes) -> Sequence[SheetView]:
     if not globals_ or _short(globals_[0][1], 0) != BIFF8:
         return ()
     codes = _codes(globals_)
+    struck = _struck_styles(globals_)
     starts = [_long(body, 0) for kind, body in globals_ if kind == BOUND_SHEET]
-    return [_view(stream, start, codes) for start in starts]
+    return [_view(stream, start, codes, struck) for start in starts]
 
 
 def _records(stream: bytes, start: int) -> Iterator[Record]:
@@ -78,8 +80,22 @@ def _characters(body: bytes, count: int) -> str:
     return body[1 : 1 + count].decode("latin-1")
 
 
-def _view(stream: bytes, start: int, codes: Mapping[int, str]) -> SheetView:
+def _struck_styles(records: Iterable[Record]) -> set[int]:
+    """The styles of cells whose font is struck through; there is no font of number 4."""
+    fonts = list[bool]()
+    styles = list[int]()
+    for kind, body in records:
+        if kind == FONT:
+            fonts.append(bool(_short(body, 2) & 8))
+        elif kind == XF:
+            number = _short(body, 0)
+            styles.append(number - (number > 4))
+    return {at for at, font in enumerate(styles) if font < len(fonts) and fonts[font]}
+
+
+def _view(stream: bytes, start: int, codes: Mapping[int, str], struck: Container[int]) -> SheetView:
     view = SheetView(formats=partial(_formats, stream, start, codes))
+    _add_struck(view, _cells(stream, start), struck)
     texts = dict[int, str]()  # of notes and text boxes, by the number of their object
     notes = dict[int, str]()  # the cell of each note's object
     current = left = 0
@@ -110,6 +126,14 @@ def _view(stream: bytes, start: int, codes: Mapping[int, str]) -> SheetView:
     return view
 
 
+def _add_struck(
+    view: SheetView, cells: Iterable[tuple[int, int, int]], struck: Container[int]
+) -> None:
+    for row, column, style in cells:
+        if style in struck:
+            view.struck.setdefault(row, set()).add(column)
+
+
 def _add_text(view: SheetView, cell: str | None, words: str) -> None:
     if cell is None:
         view.texts.append(words)
@@ -124,12 +148,17 @@ def _is_error(kind: int, body: bytes) -> bool:
 
 
 def _formats(stream: bytes, start: int, codes: Mapping[int, str]) -> Iterator[CellFormat]:
+    for row, column, style in _cells(stream, start):
+        if code := codes.get(style):
+            yield row, column, code
+
+
+def _cells(stream: bytes, start: int) -> Iterator[tuple[int, int, int]]:
+    """Row, column and style of each cell with a number or a text."""
     for kind, body in _records(stream, start):
-        if kind in (NUMBER, RK, FORMULA):
-            if code := codes.get(_short(body, 4)):
-                yield _short(body, 0), _short(body, 2), code
+        if kind in (NUMBER, RK, FORMULA, *TEXTS):
+            yield _short(body, 0), _short(body, 2), _short(body, 4)
         elif kind == MULTIPLE_RK:
             first = _short(body, 2)
             for at in range((len(body) - 6) // 6):
-                if code := codes.get(_short(body, 4 + 6 * at)):
-                    yield _short(body, 0), first + at, code
+                yield _short(body, 0), first + at, _short(body, 4 + 6 * at)

@@ -27,6 +27,9 @@ from edge_node.plugins.parsers.number_formats import general, is_percent, is_pla
         (7, ";;;", ""),
         (2.5, "# ?/?", "2.5"),
         (7, "GENERAL", "7"),
+        (5, 'General" mg"', "5 mg"),
+        (-2.5, 'Standard" °C"', "-2.5 °C"),
+        (-3, '"up "General;"down "General', "down 3"),
         (1e300, "#,##0", "1e+300"),
     ],
 )

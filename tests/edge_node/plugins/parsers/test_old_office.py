@@ -14,7 +14,7 @@ from shared.records import place_of
 
 TEXT_AT = 0x600
 PAGE = 512
-NOTES, PARAGRAPHS, PIECES, LISTS, USED_LISTS = (2, 3), 13, 33, 73, 74
+NOTES, HEADERS, RUNS, PARAGRAPHS, FONTS, PIECES, LISTS, USED_LISTS = (2, 3), 11, 12, 13, 15, 33, 73, 74
 
 
 def level(start: int, kind: int, text: str) -> bytes:
@@ -26,7 +26,7 @@ def level(start: int, kind: int, text: str) -> bytes:
 LEVELS = level(3, 0, "Art. \0") + level(1, 4, "\0\1)") + level(1, 23, "o") * 7
 
 
-def word(text: str, *, parts: dict[int, int], tables: dict[int, bytes], pages: bytes = b"") -> bytes:
+def word(text: str, *, parts: dict[int, int], tables: dict[int, bytes], pages: bytes = b"", data: bytes = b"") -> bytes:
     """A .doc in two pieces, a byte and two bytes a character. ``parts``: length of each text, by its index."""
     half = len(text) // 2
     first, second = text[:half].encode("cp1252"), text[half:].encode("utf-16-le")
@@ -45,7 +45,7 @@ def word(text: str, *, parts: dict[int, int], tables: dict[int, bytes], pages: b
         other += table + (LEVELS if index == LISTS else b"")
     main = bytes(head) + first + second
     main += bytes(-len(main) % PAGE) + pages
-    return compound({"WordDocument": main, "1Table": other})
+    return compound({"WordDocument": main, "1Table": other, "Data": data})
 
 
 def text_of(data: bytes) -> str:
@@ -62,6 +62,79 @@ def test_a_note_stands_behind_its_paragraph():
     tables = {NOTES[0]: struct.pack("<IIH", 6, len(body), 1), NOTES[1]: struct.pack("<3I", 0, len(note), len(note) + 1)}
     raw = word(body + note + "\r", parts={0: len(body), 1: len(note) + 1}, tables=tables)
     assert text_of(raw) == "Closed[^1].\n\n[^1]: Since May.\n\nEnd."
+
+
+def test_a_note_may_have_a_mark_of_its_author():
+    body, note = "Closed* and (open).\rEnd.\r", "* Since May.\r"
+    tables = {NOTES[0]: struct.pack("<IIH", 6, len(body), 0), NOTES[1]: struct.pack("<3I", 0, len(note), len(note) + 1)}
+    raw = word(body + note + "\r", parts={0: len(body), 1: len(note) + 1}, tables=tables)
+    assert text_of(raw) == "Closed[^1]* and (open).\n\n[^1]: * Since May.\n\nEnd."
+
+
+def test_a_number_in_a_header_is_one_of_a_page_only_where_a_field_counts_them():
+    body, header, footer = "Rules\r", "4711\r", "\x13 PAGE \x147\x15\r"
+    ends = len(header), len(header + footer)
+    bounds = struct.pack("<13I", *[0] * 8, ends[0], ends[0], *[ends[1]] * 3)
+    raw = word(body + header + footer, parts={0: len(body), 2: ends[1]}, tables={HEADERS: bounds})
+    assert text_of(raw) == "4711\n\nRules"
+
+
+def word_with_runs(text: str, runs: dict[str, bytes], data: bytes = b"", tables: dict[int, bytes] | None = None) -> bytes:
+    """A .doc; ``runs``: what is said of the first place of each text."""
+    half = len(text) // 2
+    places = {0: b"", len(text): b""}
+    for part, properties in runs.items():
+        at = text.index(part)
+        places |= {at + len(part): places.get(at + len(part), b""), at: properties}
+    starts = sorted(places)
+    page, at = bytearray(PAGE), PAGE - 2
+    struct.pack_into(f"<{len(starts)}I", page, 0, *(TEXT_AT + min(start, half) + 2 * max(0, start - half) for start in starts))
+    for number, start in enumerate(starts[:-1]):
+        if properties := places[start]:
+            at = (at - len(properties) - 1) // 2 * 2
+            page[at : at + len(properties) + 1] = bytes([len(properties)]) + properties
+            page[4 * len(starts) + number] = at // 2
+    page[-1] = len(starts) - 1
+    end = TEXT_AT + half + 2 * (len(text) - half)
+    table = struct.pack("<3I", TEXT_AT, end, -(-end // PAGE))
+    return word(text, parts={0: len(text)}, tables={RUNS: table} | (tables or {}), pages=bytes(page), data=data)
+
+
+def form_data(kind: int, result: int, default: int, entries: tuple[str, ...] = ()) -> bytes:
+    """A field of a form in a stream of data."""
+
+    def text(content: str, end: bytes = b"") -> bytes:
+        return struct.pack("<H", len(content)) + content.encode("utf-16-le") + end
+
+    inside = struct.pack("<IHHH", 0xFFFFFFFF, kind | result << 2, 0, 20) + text("Field 1", b"\0\0")
+    inside += struct.pack("<H", default) + text("", b"\0\0") * 5
+    if entries:
+        inside += struct.pack("<3H", 0xFFFF, len(entries), 0) + b"".join(map(text, entries))
+    return struct.pack("<IH62x", 68 + len(inside), 68) + inside
+
+
+def test_ticks_and_choices_of_form_fields_are_read():
+    fields = [form_data(1, 1, 0), form_data(1, 25, 0), form_data(2, 1, 0, ("oral", "s.c."))]
+    text = "Fasting \x13 FORMCHECKBOX \x01\x15 or \x13 FORMCHECKBOX  \x01\x15, by \x13 FORMDROPDOWN \x01\x15.\r"
+    runs = {}
+    for before, at in (("BOX ", 0), ("BOX  ", len(fields[0])), ("DOWN ", len(fields[0] + fields[1]))):
+        runs[f"{before}\x01"] = struct.pack("<HBHI", 0x0806, 1, 0x6A03, at)
+    assert text_of(word_with_runs(text, runs, b"".join(fields))) == "Fasting ☒ or ☐, by s.c.."
+    assert text_of(word_with_runs(text, runs, fields[0][:-9])) == "Fasting  or , by ."
+
+
+def test_text_that_is_struck_through_is_marked():
+    runs = {"5 ": struct.pack("<HB", 0x0837, 1), "mg": struct.pack("<HB", 0x2A53, 1), "3": struct.pack("<HB", 0x0837, 0)}
+    assert text_of(word_with_runs("Give 5 mg 3 mg of it.\r", runs)) == "Give ~~5 mg~~ 3 mg of it."
+
+
+def test_a_sign_is_that_of_its_font():
+    names = [b"Arial", b"Wingdings", b"Code39"]
+    fonts = [bytes(39) + name.decode().encode("utf-16-le") + b"\0\0" for name in names]
+    table = struct.pack("<HH", len(fonts), 0) + b"".join(bytes([len(font)]) + font for font in fonts)
+    symbols = {sign: struct.pack("<HHH", 0x6A09, font, code) for sign, font, code in (("1", 1, 0xF078), ("2", 2, 0xF061))}
+    runs = symbols | {"\uf0fc": struct.pack("<HH", 0x4A4F, 1)}
+    assert text_of(word_with_runs("Boxes 1 and 2, then \uf0fc.\r", runs, tables={FONTS: table})) == "Boxes ☒ and □, then ✓."
 
 
 def paragraph_page(start: int, ends: list[int], properties: list[bytes]) -> bytes:

@@ -4,7 +4,7 @@ import pytest
 
 from edge_node.documents.blocks import to_text
 from edge_node.documents.readers import read
-from edge_node.plugins.parsers.opendocument import parse_open_slides, parse_open_text
+from edge_node.plugins.parsers.opendocument import parse_open_drawing, parse_open_slides, parse_open_text
 from shared.errors import UnreadableDocument
 from shared.records import place_of
 from tests.support.office_files import open_file, zipped
@@ -70,6 +70,24 @@ def test_deleted_and_hidden_text_is_left_out_and_hidden_text_is_counted():
     assert parsed.shortfalls == (("left_out", "2 hidden passages are not in the text."),)
 
 
+def test_what_was_filled_into_a_form_is_read():
+    controls = {
+        "c1": '<form:text form:id="c1" form:current-value="Mira Holt"/>',
+        "c2": '<form:checkbox form:id="c2" form:label="fasting" form:current-state="checked"/>',
+        "c3": '<form:radio form:id="c3" form:label="urgent"/>',
+        "c4": '<form:listbox form:id="c4"><form:option form:label="oral"/>'
+        '<form:option form:label="s.c." form:current-selected="true"/></form:listbox>',
+        "c5": '<form:password form:id="c5" form:current-value="hunter2"/>',
+    }
+    forms = f"<office:forms><form:form>{''.join(controls.values())}</form:form></office:forms>"
+    shown = [f'<draw:control draw:control="{name}"/>' for name in controls]
+    assert text_of(forms + p("Form: " + ", ".join(shown))) == "Form: Mira Holt, ☒ fasting, ☐ urgent, s.c.,"
+    assert text_of(forms + shown[0] + p("End.")) == "Mira Holt\n\nEnd."
+    kind = "vnd.oasis.opendocument.field.FORM"
+    checked = '<field:param field:name="Checkbox_Checked" field:value="true"/>'
+    assert text_of(p(f'Ready <field:fieldmark field:type="{kind}CHECKBOX">{checked}</field:fieldmark>')) == "Ready ☒"
+
+
 def test_notes_comments_and_text_boxes_stand_behind_their_paragraph():
     note = f"<text:note><text:note-citation>1</text:note-citation><text:note-body>{p('Since May.')}</text:note-body></text:note>"
     comment = f"<office:annotation><dc:creator>Ada Quist</dc:creator>{p('Why?')}</office:annotation>"
@@ -125,6 +143,52 @@ def test_slides_are_read_title_first_then_by_place_with_notes_and_without_hidden
     assert shown.text == "# Pumps\n\nleft\n\nright\n\nAsk Anna."
     assert place_of(shown.places, (0, 3)) == "slide 2"
     assert parsed.shortfalls == (("left_out", "1 hidden slide is not in the text."),)
+
+
+def test_footers_and_typed_days_of_slides_are_read_once():
+    declared = (
+        '<presentation:footer-decl presentation:name="f1">Delvin Works</presentation:footer-decl>'
+        '<presentation:date-time-decl presentation:name="d1" presentation:source="fixed">3 May 2024</presentation:date-time-decl>'
+        '<presentation:date-time-decl presentation:name="d2" presentation:source="current-date">x</presentation:date-time-decl>'
+    )
+    styles = '<style:style style:name="bare"><style:drawing-page-properties presentation:display-footer="false"/></style:style>'
+    used = 'presentation:use-footer-name="f1" presentation:use-date-time-name='
+    pages = (
+        f'<draw:page draw:style-name="bare" {used}"d2">{p("Pumps")}</draw:page>'
+        f'<draw:page {used}"d1">{p("Valves")}</draw:page><draw:page {used}"d1">{p("End")}'
+        f'<draw:frame presentation:class="footer"><draw:text-box>{p("Internal")}</draw:text-box></draw:frame></draw:page>'
+    )
+    shown = to_text("a.odp", parse_open_slides("a.odp", open_file("presentation", declared + pages, styles=styles))).text
+    assert shown == "Pumps\n\nValves\n\nDelvin Works\n\n3 May 2024\n\nEnd\n\nInternal"
+
+
+def test_a_section_that_is_hidden_by_a_condition_is_shown_until_that_is_met():
+    def section(more: str) -> str:
+        return f'<text:section text:display="condition" text:condition="x" {more}>{p("Give 5 mg.")}</text:section>'
+
+    assert text_of(p("Rules") + section("")) == "Rules\n\nGive 5 mg."
+    assert text_of(p("Rules") + section('text:is-hidden="true"')) == "Rules"
+
+
+def test_the_texts_of_a_drawing_are_read_page_by_page():
+    box = f'<draw:custom-shape svg:x="1cm" svg:y="1cm">{p("Pump P-7")}</draw:custom-shape>'
+    drawing = open_file("graphics", f"<draw:page>{box}</draw:page>")
+    found = to_text("a.odg", parse_open_drawing("a.odg", drawing))
+    assert (found.text, found.places[0][1]) == ("Pump P-7", "page 1")
+
+
+def test_collapsed_rows_are_left_out_and_counted():
+    body = table(["Ward", "Beds"], ["Juniper", "28"], ["Ghost", "1"])
+    body = '<table:table-row table:visibility="collapse">'.join(body.rsplit("<table:table-row>", 1))
+    parsed = parse_open_text("a.odt", open_file("text", body))
+    assert to_text("a.odt", parsed).text == "Ward: Juniper; Beds: 28."
+    assert parsed.shortfalls == (("left_out", "1 hidden row is not in the text."),)
+
+
+def test_a_number_in_a_header_is_one_of_a_page_only_where_a_field_counts_them():
+    number = "<text:page-number>3</text:page-number>"
+    margins = f"<style:header>{p('4711')}</style:header><style:footer>{p(number)}</style:footer>"
+    assert text_of(p("Rules"), common=margins) == "4711\n\nRules"
 
 
 @pytest.mark.parametrize("content", ["", "<a", "<a><b/></a>"])

@@ -27,8 +27,10 @@ def text_of(body: str) -> str:
         (r"\uc2\u1087 pp\uc0\u1088 end", "прend"),
         (r"{\fonttbl{\f1\fcharset128 Mincho;}{\f2\fcharset204 Arial;}}{\f1 \'83\'5c\'83\'8b}{\f2 \'ef}", "ソルп"),
         (r"{\fonttbl{\f3\fcharset2 Symbol;}}{\f3 m} = 4", "μ = 4"),
+        (r"{\fonttbl{\f3\fcharset2 Webdings;}{\f4\fcharset2 Code39;}}{\f3 a} {\f4 ab}", "✓ □□"),
         (r"P\_7\~\endash  a\{b\}\\", "P-7 – a{b}\\"),
         (r"10{\super 6} cells", "10⁶ cells"),
+        (r"12 m{\super 2} of the ward{\super 3}", "12 m² of the ward3"),
         (r"{\upr{old}{\*\ud{new}}}", "new"),
         (r"{\field{\*\fldinst HYPERLINK x}{\fldrslt the link}}", "the link"),
         (r"a{\*\unknown gone}{\pict 0102}\bin3 {{{b", "ab"),
@@ -37,6 +39,24 @@ def text_of(body: str) -> str:
 )
 def test_characters_and_groups(body: str, shown: str):
     assert text_of(body) == shown
+
+
+def test_ticks_and_choices_of_form_fields_are_read():
+    def form(code: str, words: str) -> str:
+        field = rf"{{\*\formfield{{{words}{{\*\ffname Field1}}\ffdefres0}}}}"
+        return rf"{{\field{{\*\fldinst {{ {code} {{\*\datafield 650000}}{field}}}}}{{\fldrslt }}}}"
+
+    choice = r"\fftype2\ffres1{\*\ffl oral}{\*\ffl s.c.}"
+    boxes = form("FORMCHECKBOX", r"\fftype1\ffres1"), form("FORMCHECKBOX", r"\fftype1\ffres25")
+    body = f"Fasting {boxes[0]} or {boxes[1]}, by {form('FORMDROPDOWN', choice)}."
+    assert text_of(body) == "Fasting ☒ or ☐, by s.c.."
+
+
+def test_an_equation_is_a_line():
+    sum_of = r"{\mnary{\*\mnaryPr{\mchr \u8721?}}{\msub{\mr i=1}}{\msup{\mr n}}{\me{\mr\mscr0\msty2 \u-10187?\u-9115?}}}"
+    fraction = r"{\mf{\mfPr{\mctrlPr\f34}}{\mnum{\mr a+b}}{\mden{\mr 2}}}"
+    body = rf"A is {{\mmath{{\*\moMath{{\mr x=}}{fraction}}}}} here\par {{\*\moMathPara{{\*\moMathParaPr x}}{{\*\moMath{sum_of}}}}}"
+    assert text_of(body) == "A is x=(a+b)/2 here\n\n∑_(i=1)^n 𝑥"
 
 
 def row(*cells: str, edges: str) -> str:
@@ -67,11 +87,12 @@ def test_a_table_in_a_cell_stands_behind_the_table_around_it():
 
 def test_notes_comments_boxes_and_margins_are_read_once():
     body = (
-        r"{\header Letter\par}{\headerf Letter\par}{\footer 7\par}Closed{\super\chftn{\footnote\chftn  Since May.}}."
+        r"{\header Letter\par}{\headerf Letter\par}{\footer{\field{\*\fldinst PAGE}{\fldrslt 7}}\par}{\headerr 4711\par}"
+        r"Closed{\super\chftn{\footnote\chftn  Since May.}}."
         r"{\*\atnid AQ}{\*\atnauthor Ada Quist}\chatn{\*\annotation Why?}"
         r"{\shp{\*\shpinst{\sp{\sn x}{\sv y}}{\shptxt Boxed\par}}{\shprslt Boxed\par}}\par"
     )
-    assert text_of(body) == ("Letter\n\nClosed[^1].\n\n[^1]: Since May.\n\nComment by Ada Quist: Why?\n\nBoxed")
+    assert text_of(body) == ("Letter\n\n4711\n\nClosed[^1].\n\n[^1]: Since May.\n\nComment by Ada Quist: Why?\n\nBoxed")
 
 
 def test_headings_and_lists_have_their_levels_and_numbers():
@@ -96,6 +117,7 @@ def test_what_is_no_rich_text_is_bad(data: bytes):
 
 WORDS = (
     r"{ } \par  \cell  \row  \trowd \cellx9 \intbl \itap3 \nestcell  \nestrow  \upr \*\ud  \footnote  \header "
+    r" \*\moMath  \mr  \mnaryPr  \mchr  \mnum "
     r" \listtext  \* \u99999999999  \uc9  \s1  x \fonttbl \f1  \fcharset2  \stylesheet \bin9  \'8 \'85 \clvmrg \pard \\"
 )
 words = some.sampled_from(WORDS.split(" "))
@@ -106,7 +128,17 @@ def test_any_order_of_words_is_read(body: list[str]):
     assert isinstance(text_of("".join(body)), str)
 
 
-@pytest.mark.parametrize("body", ["{" * 100_000, r"\'e9" * 200_000, r"\u8364?" * 100_000, r"\itap9 x\nestcell " * 20_000])
+@pytest.mark.parametrize(
+    "body",
+    [
+        "{" * 100_000,
+        r"\'e9" * 200_000,
+        r"\u8364?" * 100_000,
+        r"{\*\moMath{\mr" + r"\u8364?" * 100_000,
+        r"{\*\moMath" + r"{\me" * 50_000,
+        r"\itap9 x\nestcell " * 20_000,
+    ],
+)
 def test_long_and_deep_files_are_read_in_linear_time(body: str):
     began = time.process_time()
     parsed(body)

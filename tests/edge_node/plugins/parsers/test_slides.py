@@ -54,6 +54,11 @@ def test_points_are_items_with_their_levels_and_numbers():
     assert shown(body).text == "- 1. Stop it\n  - slowly\n- 2. Call Bo"
 
 
+def test_a_sign_is_that_of_its_font():
+    font = '<a:r><a:rPr><a:sym typeface="Wingdings"/></a:rPr>'
+    assert shown(shape("\uf0fc Pumps").replace("<a:r>", font)).text == "✓ Pumps"
+
+
 def test_a_table_has_its_spans():
     """A5."""
     heads = "".join(map(cell, ("Ward", "Day nurse", "Night nurse", "Beds")))
@@ -68,6 +73,14 @@ def test_a_chart_is_rows_of_categories_and_values():
     bars = chart("Beds", {"2024": {"Juniper": 28, "Cedar": 14, "Alder": 8.1999999999999993}})
     assert shown(frame('<c:chart r:id="chart"/>'), chart=bars).text == (
         "Chart: Beds\nCategory: Juniper; 2024: 28.\nCategory: Cedar; 2024: 14.\nCategory: Alder; 2024: 8.2."
+    )
+
+
+def test_days_and_percents_of_a_chart_are_shown_by_their_formats():
+    growth = {"Beds": {"45413": 0.25, "45444.5": 0.0375}}
+    drawn = frame('<a:graphic><c:chart r:id="chart"/></a:graphic>')
+    assert shown(drawn, chart=chart("Growth", growth, ("m/d/yyyy", "0%"))).text == (
+        "Chart: Growth\nCategory: 2024-05-01; Beds: 25%.\nCategory: 2024-06-01; Beds: 4% (0.0375)."
     )
 
 
@@ -98,6 +111,20 @@ def test_hidden_slides_are_left_out_and_counted_and_numbers_stay_those_of_the_pr
     found = to_text("a.pptx", parsed)
     assert (found.text, place_of(found.places, (0, 5))) == ("Pumps", "slide 2")
     assert parsed.shortfalls == (("left_out", "1 hidden slide is not in the text."),)
+
+
+def test_hidden_shapes_and_groups_are_left_out_and_counted():
+    hidden = shape("secret").replace('name="x"', 'name="x" hidden="1"')
+    group = f'<p:grpSp><p:nvGrpSpPr><p:cNvPr id="3" name="g" hidden="1"/></p:nvGrpSpPr>{shape("covert")}</p:grpSp>'
+    parsed = parse_slides("a.pptx", show_file(shape("Pumps") + hidden + group))
+    assert [block.text for block in parsed.blocks[1:]] == ["Pumps"]
+    assert parsed.shortfalls == (("left_out", "2 hidden shapes are not in the text."),)
+
+
+def test_a_day_that_was_typed_is_read_and_one_that_the_program_puts_in_is_not():
+    typed = shape("3 May 2024", kind="dt")
+    automatic = shape("x", kind="dt").replace("<a:r><a:t>x</a:t></a:r>", '<a:fld type="datetime1"><a:t>9/9/2029</a:t></a:fld>')
+    assert shown(shape("Pumps") + typed, shape("Valves") + typed, shape("End") + automatic).text == "Pumps\n\n3 May 2024\n\nValves\n\nEnd"
 
 
 def test_the_number_of_a_slide_and_a_footer_that_recurs_are_read_once_or_never():

@@ -52,6 +52,12 @@ def test_a_paragraph_whose_end_is_deleted_goes_on_in_the_next():
     assert text_of(joined) == "Two beds are free."
 
 
+def test_a_paragraph_whose_end_is_deleted_stands_alone_before_a_table_and_at_the_end():
+    joined = paragraph("Give 5 mg.", "<w:rPr><w:del/></w:rPr>")
+    rows = word_table(["Ward", "Beds"], ["Juniper", "28"])
+    assert text_of(joined + rows + joined) == "Give 5 mg.\n\nWard: Juniper; Beds: 28.\n\nGive 5 mg."
+
+
 def test_a_deleted_row_is_no_row():
     table = word_table(["Ward", "Beds"], ["Juniper", "28"], ["Cedar", "14"])
     deleted = "<w:tr><w:trPr><w:del/></w:trPr>"
@@ -126,7 +132,7 @@ def test_notes_boxes_controls_and_inner_tables_are_read_once_each():
         body,
         footnotes=f'<w:footnote w:id="0" w:type="separator"/><w:footnote w:id="2">{paragraph("Noted")}</w:footnote>',
         header1=paragraph("Headed"),
-        footer1=paragraph("Footed") + paragraph("7"),
+        footer1=paragraph("Footed") + line(field(" PAGE ", run("7"))),
     )
     assert text == (
         "Headed\n\nPump[^1]\n\n[^1]: Noted\n\nBoxed\n\nControlled\n\nOuter: Juniper; Beds: 28.\n\nJuniper\nInner: A1; Bed: 7.\n\nFooted"
@@ -208,11 +214,13 @@ def test_numbers_of_headings_and_lists_are_those_that_word_shows():
 def test_hidden_text_and_embedded_documents_are_left_out_and_counted():
     hidden = run("rm -rf", "<w:vanish/>") + run("shown", '<w:vanish w:val="0"/>')
     body = line(hidden) + line('<w:r><w:object><o:OLEObject ProgID="Excel.Sheet.12"/></w:object></w:r>')
+    body += line('<w:r><w:object><v:shape/><w:control r:id="r9" w:name="CheckBox1"/></w:object></w:r>')
     parsed = parse_word("a.docx", word_file(body))
     assert [block.text for block in parsed.blocks] == ["shown"]
     assert parsed.shortfalls == (
         ("left_out", "1 hidden passage is not in the text."),
         ("left_out", "1 embedded document is not in the text."),
+        ("left_out", "1 form control is not in the text."),
     )
 
 
@@ -249,6 +257,20 @@ def test_a_picture_is_its_description_unless_a_program_wrote_that():
     assert text_of(picture("image1.png") + picture("A dog Description automatically generated")) == "Picture: A dog"
 
 
+def test_a_large_picture_of_old_word_is_counted_once_unless_it_is_described():
+    def picture(alt: str) -> str:
+        return f'<v:shape style="width:468pt;height:600pt" alt="{alt}"><v:imagedata/></v:shape>'
+
+    plain, about = (line(f"<w:r><w:pict>{picture(alt)}</w:pict></w:r>") for alt in ("", "The Harrow pump"))
+    embedded = line(f"<w:r><w:object>{picture('')}<o:OLEObject/></w:object></w:r>")
+    parsed = parse_word("a.docx", word_file(plain + about + embedded))
+    assert [block.text for block in parsed.blocks] == ["Picture: The Harrow pump"]
+    assert [words for _, words in parsed.shortfalls] == [
+        "1 embedded document is not in the text.",
+        "1 large picture is not in the text.",
+    ]
+
+
 def test_strict_open_xml_is_read_too():
     strict = word_file(paragraph("The pump is old."))
     transitional = b"http://schemas.openxmlformats.org/wordprocessingml/2006/"
@@ -263,6 +285,12 @@ def test_the_stated_title_comes_first_unless_a_program_wrote_it():
     assert read("a.docx", word_file(heading, title="Handbook")).title == "Handbook"
     assert read("a.docx", word_file(heading, title="Microsoft Word - a.docx")).title == "Care"
     assert read("a.docx", word_file(paragraph("text"))).title == "a"
+
+
+def test_a_number_in_a_header_is_one_of_a_page_only_where_a_field_counts_them():
+    section = '<w:sectPr><w:headerReference r:id="header1"/></w:sectPr>'
+    assert text_of(paragraph("Rules") + section, header1=paragraph("4711")) == "4711\n\nRules"
+    assert text_of(paragraph("Rules") + section, header1=line(f'<w:fldSimple w:instr=" PAGE ">{run("3")}</w:fldSimple>')) == "Rules"
 
 
 def test_a_header_is_no_title():
