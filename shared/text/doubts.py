@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 
 from shared.records import Citation, Evidence
 from shared.text.citations import MARKER
 from shared.text.comparing import compares
 from shared.text.links import are_linked
-from shared.text.sentences import NUMBER_WORDS, content_words, names_in
+from shared.text.sentences import NUMBER_WORDS, content_words, names_in, sentences
 from shared.text.short_answers import asks_to_calculate, is_named, verdict_of, without_verdict
 from shared.text.support import stems
 from shared.text.values import values_held, values_in
@@ -60,6 +61,8 @@ def doubt_about(question: str, answer: str, citations: Sequence[Citation], read:
         return "the answer is a bare yes or no, without a reason"
     if strange := not_in_cited(question, answer, citations, read):
         return f"the passages cited do not name {strange[0]}"
+    if stands_apart(question, citations, read):
+        return "what is cited stands apart from all words of the question"
     words = passed_by(question, answer, citations, read)
     return f"the passages cited say nothing of {', '.join(words)}, of which others speak" if words else ""
 
@@ -77,6 +80,24 @@ def not_in_cited(question: str, answer: str, citations: Sequence[Citation], read
     named = values_in(question) if verdict_of(answer) is not None else frozenset()
     strange = (value for value in values_in(said) if not value.is_in(held) and not value.is_in(named))
     return sorted(f"{min(value.readings)} {value.unit}".strip() for value in strange)
+
+
+def stands_apart(question: str, citations: Sequence[Citation], read: Sequence[Evidence]) -> bool:
+    """Whether no cited sentence, with those beside it and its document's names, has a word of a question that its passage has."""
+    asked = stems(content_words(question) - NUMBER_WORDS)
+    places = [(citation, passage) for citation in citations for passage in read if _is_from(citation, passage)]
+    near = (_words_of([_around(citation, passage)]) & asked for citation, passage in places)
+    return not any(near) and bool(_words_of([passage for _, passage in places]) & asked)
+
+
+def _around(citation: Citation, passage: Evidence) -> Evidence:
+    """The passage, cut to the cited sentence and the one on either side."""
+    start, end = (at - passage.span[0] for at in citation.span)
+    spans = sentences(passage.text)
+    first = next((row for row, span in enumerate(spans) if span[1] > start), 0)
+    last = next((row for row, span in enumerate(spans) if span[1] >= end), len(spans) - 1)
+    beside = spans[max(0, first - 1) : last + 2]
+    return replace(passage, text=passage.text[beside[0][0] : beside[-1][1]] if beside else "")
 
 
 def passed_by(question: str, answer: str, citations: Sequence[Citation], read: Sequence[Evidence]) -> list[str]:

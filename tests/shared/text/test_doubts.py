@@ -1,5 +1,7 @@
 """What speaks against an answer that stands in its passages."""
 
+from dataclasses import replace
+
 import pytest
 
 from shared.records import Citation, Evidence
@@ -107,3 +109,13 @@ def test_a_figure_that_no_cited_passage_has_is_doubted_unless_it_is_worked_out()
     assert doubt_about("Which guideline was approved?", "Guideline 17", cited, [HYGIENE])
     assert not doubt_about("How many days is the guideline approved?", "17", cited, [HYGIENE])
     assert not doubt_about("Was the guideline approved on 17 January?", "No, on 12 January", cited, [HYGIENE])
+
+
+def test_an_answer_far_from_all_words_of_the_question_is_doubted_though_its_passage_has_them():
+    text = "Two tank trailers stand at the school. The notice is lifted on Friday. The bakery was called. Dairy Holm was phoned at 7."
+    mail = passage("mail", text)
+    start = text.index("Dairy")
+    holm = replace(citation_of(mail), span=(start, len(text)))
+    school = replace(citation_of(mail), span=(0, text.index("The notice")))
+    assert doubt_about("Who built the tank trailer?", "Holm", [holm], [mail])
+    assert not doubt_about("Where do the tank trailers stand?", "At the school", [school], [mail])
