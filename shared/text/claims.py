@@ -13,7 +13,7 @@ from shared.text.links import are_linked
 from shared.text.sentences import WORD, content_words, names_in, sentences
 from shared.text.short_answers import asks_to_calculate, verdict_of, without_verdict
 from shared.text.support import must_stand, stems
-from shared.text.values import Value, values_held, values_in
+from shared.text.values import Value, units_in, values_held, values_in
 
 MOST_CITED = 3  # passages of one sentence, that the model has not named and that add no value
 MOST_IN_ALL = 8  # passages of one sentence: a list of rooms may need one for each
@@ -172,8 +172,8 @@ class _Gain:
         asked: frozenset[str],
         names: frozenset[str],
     ) -> _Gain:
-        held = [value for value in values if value.is_in(one.values)]
-        new = [value for value in held if not any(value.is_in(other.values) for other in others)]
+        held = [value for value in values if one.has(value)]
+        new = [value for value in held if not any(other.has(value) for other in others)]
         return cls(len(new), len(words & one.words), len(asked & one.words), len(asked & names & one.words), len(held))
 
     def order(self, *, is_named: bool, row: int) -> tuple[int, int, bool, int, int]:
@@ -214,8 +214,8 @@ def without_contradicting(
 
     def holds_alone(row: int) -> bool:
         others = [said[other] for other in rows if other != row]
-        held = (value for value in values if value.is_in(said[row].values))
-        return row in named and any(not any(value.is_in(other.values) for other in others) for value in held)
+        held = (value for value in values if said[row].has(value))
+        return row in named and any(not any(other.has(value) for other in others) for value in held)
 
     says_as_much = (row for row in rows if not words or said[row].denies(words) == is_denied or holds_alone(row))
     kept = list(says_as_much) or list(rows)
@@ -230,14 +230,14 @@ def without_contradicting(
 
     def says_less(row: int) -> bool:
         others = [said[other] for other in kept if other != row]
-        lacking = [value for value in values if not value.is_in(said[row].values)]
+        lacking = [value for value in values if not said[row].has(value)]
         is_held_elsewhere = bool(lacking) and any(other.holds(lacking) for other in others)
         has_fewer_words = any(words & said[row].words < words & other.words for other in others)
         return is_held_elsewhere or has_fewer_words or (bool(literal) and row not in literal)
 
     def competes(row: int) -> bool:
         """Whether it speaks of what the claim says, with other words or figures."""
-        lacking = [value for value in values if not value.is_in(said[row].values)]
+        lacking = [value for value in values if not said[row].has(value)]
         has_another_figure = any(said[row].has_another(value) for value in lacking)
         return row not in named or has_another_figure or bool(words & said[row].words)
 
@@ -296,11 +296,16 @@ class _Said:
         text = passage.text
         self.values = values_held([f"{passage.title}\n{text}"])
         self.words = stems(content_words(f"{passage.title} {passage.document} {passage.edge} {text}"))
+        self._units = units_in(f"{passage.title}\n{text}")
         self._sentences = [text[start:end] for start, end in sentences(text)]
 
     def holds(self, values: Iterable[Value]) -> bool:
         """Whether it has all of them."""
-        return all(value.is_in(self.values) for value in values)
+        return all(map(self.has, values))
+
+    def has(self, value: Value) -> bool:
+        """Whether it has a value, and its unit: there or in a heading."""
+        return value.is_in(self.values) and (not value.unit or value.unit in self._units)
 
     def has_another(self, value: Value) -> bool:
         """Whether it has a value of the same unit."""

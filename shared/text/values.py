@@ -28,6 +28,7 @@ _CODE = re.compile(r"(?<![\w/-])(?=[\w/-]*\d)(?=[\w/-]*[^\W\d_])\w+(?:[-/]\w+)*(
 _DIGITS = r"\d{1,3}(?:[.,'’\u00a0\u2009\u202f]\d{3})+(?:[.,]\d+)?|\d+(?:[.,:]\d+)?"
 _NUMBER = re.compile(rf"(?<![\w.,])(?P<before>[$€])?\s?(?P<digits>{_DIGITS})\s?(?P<unit>{_UNIT})?(?!\w)", re.IGNORECASE)
 _WITH_UNIT = re.compile(rf"(?<![\w.,/-])(\d[\d.,]*+)-?({_UNIT})(?!\w)", re.IGNORECASE)
+_UNIT_ALONE = re.compile(rf"(?<![^\W\d_])({_UNIT})(?!\w)", re.IGNORECASE)
 _ORDINAL = re.compile(r"\b(\d+)(?:st|nd|rd|th)\b", re.IGNORECASE)
 _MINUS = re.compile(r"(?:(?<![\w.,)])(?P<sign>[-–\u2212])|\b(?P<word>minus))\s?$", re.IGNORECASE)
 _TENS_AND_ONE = re.compile(r"\b(twenty|thirty|forty|fifty|sixty)[- ](one|two|three|four|five|six|seven|eight|nine)\b")
@@ -79,6 +80,15 @@ def values_in(text: str) -> frozenset[Value]:
 def values_held(texts: Iterable[str]) -> frozenset[Value]:
     """What texts hold: their values, and of each date its parts, so that "27 April" and "April 2026" stand in "27 April 2026"."""
     return frozenset(value for text in texts for value in _found(text, whole=True))
+
+
+def units_in(text: str) -> frozenset[str]:
+    """The units that a text names, beside a figure or not.
+
+    >>> sorted(units_in("Max. yield (m³/h): 95; price: 3 €"))
+    ['eur', 'h', 'm³']
+    """
+    return frozenset(UNITS[unit.casefold()] for unit in _UNIT_ALONE.findall(text))
 
 
 def _found(text: str, *, whole: bool) -> Iterator[Value]:

@@ -90,6 +90,13 @@ def test_what_the_model_names_is_cited_though_it_says_so_in_other_words():
     assert [one.edge for one in cite_answer("How often are pumps serviced?", "Annually [1]", sent)[1]] == ["a"]
 
 
+def test_a_figure_with_a_unit_is_not_cited_by_the_bare_figure_of_another_thing():
+    sent = [passage("a", "Week 14: Marwede; deputy: Tewes.")]
+    assert cite_answer("From which depth is a trench shored?", "14 m [1]", sent)[1] == ()
+    sent = [passage("a", "Trench: east; Depth (m): 14.")]
+    assert [one.edge for one in cite_answer("How deep is the east trench?", "14 m [1]", sent)[1]] == ["a"]
+
+
 def test_a_bound_is_no_denial():
     sent = [passage("a", "Give not more than 5 mg of Aldrine a day."), passage("b", "Betalin: 5 mg a day.")]
     assert [one.edge for one in cite_answer("What is the maximum dose of Aldrine?", "5 mg [1]", sent)[1]] == ["a"]
