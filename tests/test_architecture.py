@@ -335,6 +335,7 @@ BORDER = [
     "edge_node/model_task.py",
     "edge_node/node.py",
     "edge_node/plugins/parsers/ocr.py",
+    "edge_node/plugins/parsers/pdf_objects.py",
     "edge_node/plugins/parsers/pdfium.py",
     "edge_node/plugins/tables/sandbox.py",
     "edge_node/plugins/tables/stage.py",

@@ -12,7 +12,7 @@ MOST_SHARED = 2  # documents that hold a single word which links two passages; a
 STEM = 5  # letters by which "Venezuela" and "Venezuelan" are one
 _CODE = re.compile(r"\b[A-Z]{1,5}-?\d{2,}\b")
 _WORD = re.compile(rf"[^\W\d_]{{{STEM},}}")
-_QUALIFIER = re.compile(r"\s*+\([^()]*+\)\s*+$")
+_QUALIFIER = re.compile(r"(?<!\s)\s*+\([^()]*+\)\s*+$")
 
 
 def are_linked(one: Evidence, other: Evidence, known: str, read: Sequence[Evidence]) -> bool:

@@ -55,7 +55,7 @@ async def federated(folder, share, *, strategy="naive"):
         edges = {}
         for name, text in {"ward": MILL, "bank": LOANS}.items():
             http = httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(service.app), base_url="http://127.0.0.1")
-            knobs = {"strategy": strategy, "cloud_patience_s": 60.0}
+            knobs = {"strategy": strategy}
             started = running_edge(folder / name, id=name, generator=scripted("Insufficient information."), cloud=http, **knobs)
             edges[name] = await stack.enter_async_context(started)
             edges[name].document_id = (await edges[name].add("report.md", text))["document_id"]

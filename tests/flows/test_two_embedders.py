@@ -31,7 +31,7 @@ async def test_summaries_of_sites_with_different_models_are_matched_and_evidence
         edges = {}
         for name, (text, embedder) in SITES.items():
             http = httpx2.AsyncClient(headers=CALLER, transport=httpx2.ASGITransport(app), base_url="http://127.0.0.1")
-            chosen = {"strategy": "dgrag", "cloud_patience_s": 60.0, "evidence_threshold": 0.05}
+            chosen = {"strategy": "dgrag", "evidence_threshold": 0.05}
             model = served if name == "plant" else embedder
             line = running_edge(tmp_path / name, id=name, generator=scripted(REFUSAL), embedder=model, cloud=http, **chosen)
             edges[name] = await stack.enter_async_context(line)

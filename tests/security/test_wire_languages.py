@@ -73,7 +73,7 @@ def refusing(prompt):
 @contextlib.asynccontextmanager
 async def site(folder, name, tap, model):
     async with httpx2.AsyncClient(headers=CALLER, base_url=tap.url, timeout=30) as line:
-        settings = {"strategy": "dgrag", "reader_threshold": -1.0, "cloud_patience_s": 60.0}
+        settings = {"strategy": "dgrag", "reader_threshold": -1.0}
         async with running_edge(folder / name, id=name, generator=ScriptedGenerator(model), cloud=line, **settings) as edge:
             yield edge
 

@@ -45,7 +45,7 @@ async def federation(folder, *, cloud_answer, edge_answers, recorders=None, **se
         for name, (text, answer) in edge_answers.items():
             lines[name] = SwitchableTransport(app)
             http = httpx2.AsyncClient(headers=CALLER, transport=lines[name], base_url="http://127.0.0.1")
-            chosen = {"strategy": "dgrag", "cloud_patience_s": 60.0} | settings  # a busy machine is no absent cloud
+            chosen = {"strategy": "dgrag"} | settings
             started = running_edge(folder / name, id=name, generator=scripted(answer), cloud=http, recorder=told.get(name), **chosen)
             edges[name] = await stack.enter_async_context(started)
             await edges[name].add("report.md", text)

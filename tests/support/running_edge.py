@@ -62,7 +62,8 @@ async def running_edge(
     **settings,
 ):
     """An edge in ``folder``; started twice on one folder, it continues. ``former``: finds the embedder that the folder was made with."""
-    chosen = EdgeSettings(**{"id": "ward", "strategy": "naive", "min_nearness": -1.0, "state_dir": folder, **settings})
+    usual = {"id": "ward", "strategy": "naive", "min_nearness": -1.0, "cloud_patience_s": 60.0}  # a busy machine is no absent cloud
+    chosen = EdgeSettings(**{**usual, "state_dir": folder, **settings})
     models = generator or scripted(), embedder or HashEmbedder(), WordTokenizer()
     others = {"retries": retries or RetryBudget(), "recorder": recorder, "model_server": model_server, "former": former}
     node = build_node(chosen, Adapters(*models, cloud, reads or ReadsHere(), **others))

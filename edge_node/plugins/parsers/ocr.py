@@ -21,7 +21,8 @@ from tesserocr import OEM, PSM, RIL
 from edge_node.documents.readers.tessdata import TesseractData, chosen
 from edge_node.plugins.parsers.package import left_out
 from edge_node.plugins.parsers.pdf_layout import sparse_tables
-from edge_node.plugins.parsers.pdfium import Document, Page, Picture, Word, turned
+from edge_node.plugins.parsers.pdf_page import Page, Picture, Word, turned
+from edge_node.plugins.parsers.pdfium import Document
 from shared.errors import ReaderUnavailable, UnreadableDocument
 
 SCALE = 300 / 72  # pixels a point: what Tesseract's models were made for
@@ -130,27 +131,8 @@ def recognised_pages(name: str, document: Document, pages: Sequence[Page]) -> Re
             message = f"{count} of {len(pages)} pages have {layer}, and {_absence()}: {INSTALL}"
             shortfalls = (("pages_unread", message), *shortfalls)
         return RecognisedPages({}, shortfalls)
-    found = dict[int, Recognised]()
-    late = list[int]()
     with Engine(data) as engine:
-        for at in [*sorted([*bare, *poor]), *stamped]:
-            if is_late():
-                late.append(at)
-                continue
-            pixels, width, height = document.rendered(
-                at, scale=SCALE, most=MOST_PIXELS, has_text=at not in stamped
-            )
-            if not pixels:
-                continue
-            image = Image.frombytes("L", (width, height), pixels)
-            points = pages[at].width / width if width else 1.0
-            result = engine.read(image, points)
-            if at in stamped:
-                _add_layer(result, pages[at], document.rotation(at))
-                if _is_sure(result):
-                    found[at] = result
-            elif at in bare or result.confidence > POOR:
-                found[at] = result
+        found, late = _read(engine, document, pages, bare, stamped, poor)
     length = sum(_length(page) for at, page in enumerate(pages) if at in stamped or at not in found)
     return RecognisedPages(
         found,
@@ -160,6 +142,37 @@ def recognised_pages(name: str, document: Document, pages: Sequence[Page]) -> Re
             *_pictures_left(pages, {*found, *late}),
         ),
     )
+
+
+def _read(
+    engine: Engine,
+    document: Document,
+    pages: Sequence[Page],
+    bare: Sequence[int],
+    stamped: Sequence[int],
+    poor: Sequence[int],
+) -> tuple[dict[int, Recognised], list[int]]:
+    """What is recognised on these pages, and those that the time did not suffice for."""
+    found = dict[int, Recognised]()
+    late = list[int]()
+    for at in [*sorted([*bare, *poor]), *stamped]:
+        if is_late():
+            late.append(at)
+            continue
+        pixels, width, height = document.rendered(
+            at, scale=SCALE, most=MOST_PIXELS, has_text=at not in stamped
+        )
+        if not pixels:
+            continue
+        image = Image.frombytes("L", (width, height), pixels)
+        result = engine.read(image, pages[at].width / width)
+        if at in stamped:
+            _add_layer(result, pages[at], document.rotation(at))
+            if _is_sure(result):
+                found[at] = result
+        elif at in bare or result.confidence > POOR:
+            found[at] = result
+    return found, late
 
 
 def _stamped(pages: Sequence[Page]) -> list[int]:

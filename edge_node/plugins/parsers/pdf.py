@@ -16,6 +16,7 @@ from edge_node.plugins.parsers.package import left_out
 from edge_node.plugins.parsers.pdf_grids import Table, continued
 from edge_node.plugins.parsers.pdf_layout import Paragraphs, Region, narrowest, regions
 from edge_node.plugins.parsers.pdf_margins import running_rows
+from edge_node.plugins.parsers.pdf_page import SLANTED, Box, Field, Page, Word, turned
 from edge_node.plugins.parsers.pdf_pages import page_image
 from edge_node.plugins.parsers.pdf_rows import Line, rows_of
 from edge_node.plugins.parsers.pdf_text import (
@@ -28,15 +29,7 @@ from edge_node.plugins.parsers.pdf_text import (
     one_paragraph,
     passages,
 )
-from edge_node.plugins.parsers.pdfium import (
-    SLANTED,
-    Box,
-    Document,
-    Field,
-    Page,
-    Word,
-    turned,
-)
+from edge_node.plugins.parsers.pdfium import Document
 from shared.errors import UnreadableDocument
 
 _SOFTWARE_TITLE = re.compile(

@@ -10,8 +10,8 @@ from typing import Any
 
 from edge_node.documents.grids import Grid, GridCell
 from edge_node.documents.header_rows import find_header, has_pairs
+from edge_node.plugins.parsers.pdf_page import Box, Word
 from edge_node.plugins.parsers.pdf_rows import Row, is_value, line_of, rows_of
-from edge_node.plugins.parsers.pdfium import Box, Word
 
 NEAR = 3.0  # points: rules that are nearer are one, and touch those that end there
 MAX_RULES = 3_000  # of a page

@@ -11,6 +11,7 @@ from itertools import groupby, pairwise
 from statistics import median
 
 from edge_node.plugins.parsers.pdf_grids import Table, ruled_tables
+from edge_node.plugins.parsers.pdf_page import Box, Word
 from edge_node.plugins.parsers.pdf_rows import (
     SPACED,
     Item,
@@ -22,7 +23,6 @@ from edge_node.plugins.parsers.pdf_rows import (
     rows_of,
     segments_of,
 )
-from edge_node.plugins.parsers.pdfium import Box, Word
 
 MAX_DEPTH = 12  # of columns in columns
 MAX_ROWS = 3_000  # of a page: more are taken as they come

@@ -10,8 +10,9 @@ from PIL import Image, ImageChops, ImageDraw
 
 from edge_node.documents.readers.tessdata import chosen
 from edge_node.plugins.parsers.ocr import Engine, is_late, is_recognised, pictures, prepared
+from edge_node.plugins.parsers.pdf_page import Box, Page, Word, unturned
 from edge_node.plugins.parsers.pdf_rows import rows_of
-from edge_node.plugins.parsers.pdfium import Box, Document, Page, Word, unturned
+from edge_node.plugins.parsers.pdfium import Document
 from shared.errors import UnreadableDocument
 
 MARKER = (255, 235, 90)

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from operator import attrgetter
 
-from edge_node.plugins.parsers.pdfium import TO_LEFT, Box, Word, is_right_to_left
+from edge_node.plugins.parsers.pdf_page import TO_LEFT, Box, Word, is_right_to_left
 
 JOINED = 0.09  # of a line's height: two words that are nearer are one
 SPACED = 1.5  # of a line's height: a gap that prose has not

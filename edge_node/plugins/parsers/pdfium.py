@@ -1,7 +1,4 @@
-"""What PDFium knows of a page: words with their boxes, rules, pictures, form fields and notes.
-
-Coordinates are points, y downwards, turned so that words of one direction read to the right.
-"""
+"""Reads the pages of a PDF with PDFium."""
 
 from __future__ import annotations
 
@@ -9,42 +6,52 @@ import ctypes
 import math
 import re
 import unicodedata
-import zlib
-from collections import defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache, partial
-from itertools import pairwise
 from types import TracebackType
 from typing import Any, Self
 
 import pypdfium2.raw as pdfium
 from pypdfium2_raw.bindings import _libs
 
+from edge_node.plugins.parsers.pdf_objects import (
+    RULE_WIDTH,
+    address,
+    bounds_of,
+    colour_of,
+    drawn_objects,
+    is_white,
+    outlines_of,
+    picture_of,
+    straight_lines,
+)
+from edge_node.plugins.parsers.pdf_page import (
+    SLANTED,
+    TO_LEFT,
+    Box,
+    Field,
+    Page,
+    Word,
+    is_right_to_left,
+    turned,
+    unturned,
+)
 from shared.errors import UnreadableDocument
 
-MAX_OBJECTS = 30_000  # of a page that are looked at: a map has more, and no table in its lines
 MAX_CHARACTERS = 200_000  # of a page
-MAX_SEGMENTS = 4_000  # of a path: longer ones are drawings
 SEGMENTS_OF_A_BAR = 5
-MAX_FORM_DEPTH = 3  # of drawings in drawings
 MAX_ANNOTATIONS = 5_000  # of a page
-LARGE = 32_000  # square points, 8 by 5 cm: a picture that may be a scanned page
-LEGIBLE = 100  # pixels of a picture's shorter side: less is a ground's colour
 MAX_COVERS = 1_000  # of a page: areas that are compared with its words
 LEAST_COVER = 4.0  # points: the shorter side of an area that covers words
 MOST_COVER_PIXELS = 4_000_000  # of a page that is drawn to see whether words are seen
 COVER_SCALE = 2.0  # pixels a point
 FAINT = 24  # of 255: what differs less from its ground is not seen
-RULE_WIDTH = 2.5  # points: a thicker bar is an area
 INVISIBLE_MODES = (pdfium.FPDF_TEXTRENDERMODE_INVISIBLE, pdfium.FPDF_TEXTRENDERMODE_CLIP)
-SLANTED = 4  # a direction beside the four of a right angle: watermarks
 _WORD = re.compile("[^\\s\x00-\x1f\ufffe\uffff]+")
 _CUT = ("\x02", "\ufffe")  # PDFium's signs for a hyphen at a line's end, in place of both
 _BOLD = re.compile("bold|black|heavy", re.IGNORECASE)
-_NEAR_WHITE = 250  # of 255, in each colour
 _UNMAPPED = re.compile("[\ufffd\ue000-\uf8ff]")
-TO_LEFT = re.compile("[\u0590-\u08ff\ufb1d-\ufdff\ufe70-\ufefc]")
 # the same functions as pdfium's, with numbers in place of pointers: each word asks for them
 _char_box = _libs["pdfium"]["FPDFText_GetLooseCharBox"]
 _char_box.argtypes = [ctypes.c_void_p, ctypes.c_int, ctypes.c_void_p]
@@ -52,127 +59,6 @@ _char_box.restype = ctypes.c_int
 _text_object = _libs["pdfium"]["FPDFText_GetTextObject"]
 _text_object.argtypes = [ctypes.c_void_p, ctypes.c_int]
 _text_object.restype = ctypes.c_void_p
-
-
-@dataclass(slots=True)
-class Box:
-    """A rectangle, y downwards. ``size``: height of the line that it stands on, in points."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-    size: float = 0.0
-
-    @property
-    def width(self) -> float:
-        """In points."""
-        return self.right - self.left
-
-    @property
-    def height(self) -> float:
-        """In points."""
-        return self.bottom - self.top
-
-    @property
-    def centre(self) -> tuple[float, float]:
-        """Its middle: x and y."""
-        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
-
-    def contains(self, other: Box) -> bool:
-        """Whether the middle of the other one lies in it."""
-        x, y = other.centre
-        return self.left <= x <= self.right and self.top <= y <= self.bottom
-
-
-@dataclass(slots=True)
-class Word(Box):
-    """Signs without a blank between them, in logical order.
-
-    ``size``: height of its line, in points. ``is_cut``: a hyphen at its end was put there
-    by a line's end. ``confidence``: of a recognised
-    word, in percent.
-    """
-
-    text: str = ""
-    is_bold: bool = False
-    is_hidden: bool = False
-    is_cut: bool = False
-    confidence: float = 100.0
-
-
-@dataclass(slots=True)
-class Picture(Box):
-    """An image on a page. ``digest``: of what is stored, if it is large and has details."""
-
-    digest: int = 0
-
-
-@dataclass(slots=True)
-class Field:
-    """A form field's value where it stands: text, or whether a box is ticked."""
-
-    box: Box
-    name: str
-    value: str
-    is_ticked: bool | None = None
-
-
-@dataclass(slots=True)
-class Page:
-    """What stands on a page, by the direction in which its words run (0 to 3, SLANTED)."""
-
-    width: float
-    height: float
-    origin: tuple[float, float] = (0.0, 0.0)
-    words: dict[int, list[Word]] = field(default_factory=lambda: defaultdict(list))
-    rules: list[Box] = field(default_factory=list)
-    areas: list[Box] = field(default_factory=list)  # filled with another colour than white
-    pictures: list[Picture] = field(default_factory=list)
-    fields: list[Field] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    attachments: int = 0
-    is_open: bool = True  # else the file's entry for it is damaged
-    surplus_characters: int = 0  # beyond MAX_CHARACTERS
-    surplus_annotations: int = 0  # beyond MAX_ANNOTATIONS
-    unmapped: int = 0  # signs whose font does not say which they are
-    covered: int = 0  # words below areas that hide them
-    has_ocr_layer: bool = False  # a scan with the words of an OCR below it
-
-    @property
-    def is_scan(self) -> bool:
-        """Whether a picture covers most of it, or the strips of one do."""
-        area = self.width * self.height
-        places = {(each.left, each.top, each.right, each.bottom) for each in self.pictures}
-        covered = sum(abs((right - left) * (top - bottom)) for left, top, right, bottom in places)
-        return covered > 0.6 * area
-
-
-def turned(box: Box, direction: int) -> Box:
-    """A box of PDF's coordinates (y upwards) as one whose words read to the right."""
-    left, bottom, right, top = box.left, box.bottom, box.right, box.top
-    match direction:
-        case 1:
-            return Box(bottom, left, top, right)
-        case 2:
-            return Box(-right, bottom, -left, top)
-        case 3:
-            return Box(-top, -right, -bottom, -left)
-        case _:
-            return Box(left, -top, right, -bottom)
-
-
-def unturned(box: Box, direction: int) -> Box:
-    """The inverse of ``turned``; ``top`` is the lower end here, as y goes up."""
-    match direction:
-        case 1:
-            return Box(box.top, box.left, box.bottom, box.right)
-        case 2:
-            return Box(-box.right, box.top, -box.left, box.bottom)
-        case 3:
-            return Box(-box.bottom, -box.right, -box.top, -box.left)
-        case _:
-            return Box(box.left, -box.bottom, box.right, -box.top)
 
 
 @cache
@@ -272,7 +158,7 @@ class Document:
             scale = min(scale, math.sqrt(most / (across * down)))
             size = max(1, round(across * scale)), max(1, round(down * scale))
             if not has_text:
-                for item, _ in _objects(handle):
+                for item, _ in drawn_objects(handle):
                     if pdfium.FPDFPageObj_GetType(item) == pdfium.FPDF_PAGEOBJ_TEXT:
                         mode = pdfium.FPDF_TEXTRENDERMODE_INVISIBLE
                         pdfium.FPDFTextObj_SetTextRenderMode(item, mode)
@@ -457,9 +343,9 @@ class _Reader:
             SLANTED if is_slanted else quarter,
             self._is_bold(item),
             mode in INVISIBLE_MODES,
-            mode == pdfium.FPDF_TEXTRENDERMODE_FILL and _is_white(item),
-            _colour(item),
-            self._orders.get(_address(item), math.inf),
+            mode == pdfium.FPDF_TEXTRENDERMODE_FILL and is_white(item),
+            colour_of(item),
+            self._orders.get(address(item), math.inf),
         )
 
     def _is_bold(self, item: Any) -> bool:
@@ -517,31 +403,31 @@ class _Reader:
     # ---------------------------------------------------------------------------------- objects
 
     def _look_at_objects(self, found: Page) -> None:
-        for order, (item, matrix) in enumerate(_objects(self._page)):
+        for order, (item, matrix) in enumerate(drawn_objects(self._page)):
             kind = pdfium.FPDFPageObj_GetType(item)
             if kind == pdfium.FPDF_PAGEOBJ_TEXT:
-                self._orders[_address(item)] = order
+                self._orders[address(item)] = order
             elif kind == pdfium.FPDF_PAGEOBJ_PATH:
                 self._look_at_path(found, item, matrix, order)
             elif kind == pdfium.FPDF_PAGEOBJ_IMAGE:
-                picture = _picture(item, matrix)
+                picture = picture_of(item, matrix)
                 found.pictures.append(picture)
                 self._note_cover(_Cover(picture, order, is_picture=True))
             elif kind == pdfium.FPDF_PAGEOBJ_SHADING:
-                found.areas.append(_bounds(item, matrix))
+                found.areas.append(bounds_of(item, matrix))
 
     def _look_at_path(self, found: Page, item: Any, matrix: tuple[float, ...], order: int) -> None:
         fill, stroke = ctypes.c_int(), ctypes.c_int()
         pdfium.FPDFPath_GetDrawMode(item, fill, stroke)
         if fill.value:
-            self._note_cover(_Cover(_bounds(item, matrix), order, _colour(item)))
-        if not (fill.value or stroke.value) or _is_white(item, stroke.value):
+            self._note_cover(_Cover(bounds_of(item, matrix), order, colour_of(item)))
+        if not (fill.value or stroke.value) or is_white(item, stroke.value):
             return
         if pdfium.FPDFPath_CountSegments(item) <= SEGMENTS_OF_A_BAR:
-            outlines = [_bounds(item, matrix)]
-            lines = list(_straight_lines(item, matrix)) if stroke.value else []
+            outlines = [bounds_of(item, matrix)]
+            lines = list(straight_lines(item, matrix)) if stroke.value else []
         else:
-            outlines, lines = _outlines(item, matrix)
+            outlines, lines = outlines_of(item, matrix)
         for box in outlines:
             height = box.top - box.bottom
             if min(box.width, height) <= RULE_WIDTH:
@@ -691,7 +577,6 @@ _WITH_VALUE = (
     pdfium.FPDF_FORMFIELD_COMBOBOX,
     pdfium.FPDF_FORMFIELD_LISTBOX,
 )
-_IDENTITY = (1.0, 0.0, 0.0, 1.0, 0.0, 0.0)
 _WHITE, _INVISIBLE = -1.0, -2.0  # in ``confidence`` until the page's areas are compared
 
 
@@ -703,11 +588,6 @@ def _wide(call: Any) -> str:
     buffer = ctypes.create_string_buffer(length)
     call(ctypes.cast(buffer, ctypes.POINTER(ctypes.c_ushort)), length)
     return buffer.raw[: length - 2].decode("utf-16-le", errors="replace")
-
-
-def is_right_to_left(sign: str) -> bool:
-    """Whether it belongs to a script that is written to the left."""
-    return sign > "\u0590" and unicodedata.bidirectional(sign) in ("R", "AL")
 
 
 def _goes_on(
@@ -767,139 +647,3 @@ def _word(text: str, box: Box, style: _Style) -> Word:
         is_bold=style.is_bold,
         confidence=state,
     )
-
-
-def _objects(page: Any) -> Iterator[tuple[Any, tuple[float, ...]]]:
-    """What is drawn on a page in its order, and in drawings on it, with the matrix of those."""
-    budget = MAX_OBJECTS
-    count = min(pdfium.FPDFPage_CountObjects(page), MAX_OBJECTS)
-    stack: list[tuple[Any, tuple[float, ...], int]] = [
-        (pdfium.FPDFPage_GetObject(page, at), _IDENTITY, 0) for at in reversed(range(count))
-    ]
-    while stack and budget > 0:
-        item, matrix, depth = stack.pop()
-        budget -= 1
-        if pdfium.FPDFPageObj_GetType(item) != pdfium.FPDF_PAGEOBJ_FORM:
-            yield item, matrix
-        elif depth < MAX_FORM_DEPTH:
-            inner = _multiplied(_matrix(item), matrix)
-            most = min(pdfium.FPDFFormObj_CountObjects(item), budget)
-            parts = (pdfium.FPDFFormObj_GetObject(item, at) for at in reversed(range(most)))
-            stack.extend((part, inner, depth + 1) for part in parts)
-
-
-def _picture(item: Any, matrix: tuple[float, ...]) -> Picture:
-    box = _bounds(item, matrix)
-    width, height = ctypes.c_uint(), ctypes.c_uint()
-    pdfium.FPDFImageObj_GetImagePixelSize(item, width, height)
-    digest = 0
-    if abs(box.width * box.height) >= LARGE and min(width.value, height.value) >= LEGIBLE:
-        length = pdfium.FPDFImageObj_GetImageDataRaw(item, None, 0)
-        buffer = ctypes.create_string_buffer(length)
-        pdfium.FPDFImageObj_GetImageDataRaw(item, buffer, length)
-        digest = zlib.crc32(buffer)
-    return Picture(box.left, box.top, box.right, box.bottom, digest=digest)
-
-
-def _is_white(item: Any, is_stroked: int = 0) -> bool:
-    colours = [ctypes.c_uint() for _ in range(4)]
-    get = pdfium.FPDFPageObj_GetStrokeColor if is_stroked else pdfium.FPDFPageObj_GetFillColor
-    if not get(item, *colours):
-        return False
-    red, green, blue, alpha = (colour.value for colour in colours)
-    return alpha == 0 or min(red, green, blue) >= _NEAR_WHITE
-
-
-def _colour(item: Any) -> tuple[int, int, int] | None:
-    """What it is filled with: red, green, blue; None for a pattern."""
-    red, green, blue, alpha = (ctypes.c_uint() for _ in range(4))
-    if not pdfium.FPDFPageObj_GetFillColor(item, red, green, blue, alpha):
-        return None
-    return red.value, green.value, blue.value
-
-
-def _address(item: Any) -> int | None:
-    return ctypes.cast(item, ctypes.c_void_p).value
-
-
-def _matrix(item: Any) -> tuple[float, ...]:
-    found = pdfium.FS_MATRIX()
-    if not pdfium.FPDFPageObj_GetMatrix(item, found):
-        return _IDENTITY
-    return found.a, found.b, found.c, found.d, found.e, found.f
-
-
-def _multiplied(first: tuple[float, ...], second: tuple[float, ...]) -> tuple[float, ...]:
-    a, b, c, d, e, f = first
-    p, q, r, s, t, u = second
-    return (
-        a * p + b * r,
-        a * q + b * s,
-        c * p + d * r,
-        c * q + d * s,
-        e * p + f * r + t,
-        e * q + f * s + u,
-    )
-
-
-def _moved(x: float, y: float, matrix: tuple[float, ...]) -> tuple[float, float]:
-    a, b, c, d, e, f = matrix
-    return a * x + c * y + e, b * x + d * y + f
-
-
-def _bounds(item: Any, matrix: tuple[float, ...]) -> Box:
-    """In PDF's coordinates."""
-    left, bottom, right, top = (ctypes.c_float() for _ in range(4))
-    pdfium.FPDFPageObj_GetBounds(item, left, bottom, right, top)
-    corners = (left.value, bottom.value), (right.value, top.value)
-    if matrix is _IDENTITY:
-        (x, y), (u, v) = corners
-    else:
-        (x, y), (u, v) = (_moved(*corner, matrix) for corner in corners)
-    return Box(min(x, u), max(y, v), max(x, u), min(y, v))
-
-
-def _straight_lines(item: Any, matrix: tuple[float, ...]) -> Iterator[Box]:
-    """The upright and level pieces of a path's outline, in PDF's coordinates."""
-    for points in _subpaths(item, matrix):
-        for one, other in pairwise(points):
-            yield from _level(one, other)
-
-
-def _outlines(item: Any, matrix: tuple[float, ...]) -> tuple[list[Box], list[Box]]:
-    """The boxes of a path's parts, and their upright and level pieces."""
-    outlines, lines = list[Box](), list[Box]()
-    for points in _subpaths(item, matrix):
-        xs, ys = [x for x, _ in points], [y for _, y in points]
-        outlines.append(Box(min(xs), max(ys), max(xs), min(ys)))
-        for one, other in pairwise(points):
-            lines.extend(_level(one, other))
-    return outlines, lines
-
-
-def _subpaths(item: Any, matrix: tuple[float, ...]) -> Iterator[list[tuple[float, float]]]:
-    """The points of each part of a path, in PDF's coordinates; of a drawing none."""
-    count = pdfium.FPDFPath_CountSegments(item)
-    if count > MAX_SEGMENTS:
-        return
-    whole = _multiplied(_matrix(item), matrix)
-    x, y = ctypes.c_float(), ctypes.c_float()
-    points = list[tuple[float, float]]()
-    for at in range(count):
-        segment = pdfium.FPDFPath_GetPathSegment(item, at)
-        pdfium.FPDFPathSegment_GetPoint(segment, x, y)
-        if pdfium.FPDFPathSegment_GetType(segment) == pdfium.FPDF_SEGMENT_MOVETO and points:
-            yield points
-            points = []
-        points.append(_moved(x.value, y.value, whole))
-        if pdfium.FPDFPathSegment_GetClose(segment):
-            points.append(points[0])
-    if points:
-        yield points
-
-
-def _level(one: tuple[float, float], other: tuple[float, float]) -> Iterator[Box]:
-    width, height = abs(one[0] - other[0]), abs(one[1] - other[1])
-    if min(width, height) < 1 and max(width, height) > 2 * RULE_WIDTH:
-        xs, ys = sorted((one[0], other[0])), sorted((one[1], other[1]))
-        yield Box(xs[0], ys[1], xs[1], ys[0])

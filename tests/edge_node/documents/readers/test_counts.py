@@ -11,7 +11,8 @@ from PIL import Image
 from edge_node.documents import text
 from edge_node.documents.readers import read
 from edge_node.plugins.parsers import mail, ocr, pdf, sheets
-from edge_node.plugins.parsers.pdfium import Document, Word
+from edge_node.plugins.parsers.pdf_page import Word
+from edge_node.plugins.parsers.pdfium import Document
 from shared.errors import UnreadableDocument
 
 MAIN = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"

@@ -10,8 +10,8 @@ from edge_node.documents.readers import read
 from edge_node.documents.readers.pool import ReaderLimits, ReaderPool
 from edge_node.documents.readers.tessdata import Recognition, chosen
 from edge_node.plugins.parsers import ocr
+from edge_node.plugins.parsers.pdf_page import Page, Picture, Word
 from edge_node.plugins.parsers.pdf_pages import page_image
-from edge_node.plugins.parsers.pdfium import Page, Picture, Word
 from shared.errors import UnreadableDocument
 from tests.support.pdfs import at, lines, pdf
 

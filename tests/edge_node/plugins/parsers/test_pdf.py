@@ -13,9 +13,9 @@ from edge_node.plugins.parsers import pdfium
 from edge_node.plugins.parsers.pdf import parse_pdf
 from edge_node.plugins.parsers.pdf_layout import regions
 from edge_node.plugins.parsers.pdf_margins import running_rows
+from edge_node.plugins.parsers.pdf_page import Box, Word
 from edge_node.plugins.parsers.pdf_rows import Line, rows_of
 from edge_node.plugins.parsers.pdf_text import Vocabulary, learned, one_paragraph
-from edge_node.plugins.parsers.pdfium import Box, Word
 from shared.errors import UnreadableDocument
 from tests.support.pdfs import at, lines, pdf, rule, table
 
